@@ -136,6 +136,7 @@ Membership parse_membership(const Environment& environment) {
   Membership membership;
   membership.storage = value_of(environment, "MUSTER_STORAGE");
   membership.training = value_of(environment, "MUSTER_TRAINING");
+  membership.checkpoint_request = value_of(environment, "MUSTER_CHECKPOINT_REQUEST");
   membership.http_address = value_of(environment, "MUSTER_HTTP_ADDRESS");
   if (!membership.http_address.empty() && !is_address(membership.http_address))
     throw Invalid(

@@ -47,6 +47,7 @@ struct Membership {
   std::filesystem::path storage;
   std::string adopt;  // namespace/name of the job that this one continues in `storage`
   std::filesystem::path training;
+  std::filesystem::path checkpoint_request;  // the file in which rank 0 is asked for checkpoints
   std::string http_address;
   std::string pod_ip;    // this process's own, if it is set
   PortRange peer_ports;  // where a member of a collective listens for the other members

@@ -53,12 +53,16 @@ bool Checkpointer::due(const checkpoint::Position& position, Clock::time_point n
 }
 
 Checkpointer::Task Checkpointer::prepare(Synchronizer& synchronizer, const Json& metrics,
-                                         bool final) const {
+                                         bool final) {
   Task task;
   task.manifest = options_.manifest;
   task.manifest.generation = synchronizer.generation();
   task.manifest.metrics = metrics;
   task.manifest.final = final;
+  {
+    const MutexLock lock(mutex_);
+    task.manifest.request = wanted_;
+  }
   task.snapshot = synchronizer.snapshot();
   return task;
 }
@@ -86,6 +90,7 @@ void Checkpointer::take_best(Synchronizer& synchronizer, const Json& metrics) {
 void Checkpointer::start(Task task) {
   task.bytes_per_second = options_.when.bytes_per_second.value_or(0);
   const MutexLock lock(mutex_);
+  taken_ = task.manifest.request;
   task_ = std::move(task);
   busy_ = true;
   changed_.notify_all();
@@ -127,6 +132,19 @@ void Checkpointer::request() {
   hurry_locked();
 }
 
+void Checkpointer::request(const std::string& name) {
+  const MutexLock lock(mutex_);
+  if (taken_ == name) return;
+  wanted_ = name;
+  requested_ = true;
+  hurry_locked();
+}
+
+void Checkpointer::met_before(const std::string& name) {
+  const MutexLock lock(mutex_);
+  wanted_ = taken_ = met_ = name;
+}
+
 void Checkpointer::hurry_locked() {
   if (task_) task_->bytes_per_second = 0;
   if (saving_) saving_->hurry();
@@ -140,6 +158,28 @@ void Checkpointer::wait_until_idle() {
 }
 
 checkpoint::Store::Found Checkpointer::save(Task& task) {
+  try {
+    auto found = write(task);
+    note_request(task, found);
+    return found;
+  } catch (...) {
+    const MutexLock lock(mutex_);
+    taken_ = met_;
+    throw;
+  }
+}
+
+void Checkpointer::note_request(const Task& task, const checkpoint::Store::Found& found) {
+  const std::string& name = task.manifest.request;
+  {
+    const MutexLock lock(mutex_);
+    if (name == met_) return;
+    met_ = taken_ = name;
+  }
+  if (options_.met) options_.met(name, found);
+}
+
+checkpoint::Store::Found Checkpointer::write(Task& task) {
   const uint64_t step = task.snapshot->position().step;
   if (store_.published(step, task.manifest.generation)) {
     const std::string name = checkpoint::FolderName{step, task.manifest.generation}.text();

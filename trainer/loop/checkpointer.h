@@ -37,9 +37,11 @@ class Checkpointer {
     std::string job_uid;
     spec::CheckpointSpec when;
     checkpoint::Manifest manifest;  // the fields equal in all of the job's checkpoints
-    // Both are called on the checkpointer's thread, or on the caller's of take_now().
+    // All are called on the checkpointer's thread, or on the caller's of take_now().
     std::function<void(uint64_t step, double seconds)> published;
     std::function<void()> failed;
+    // A checkpoint has been published whose state was taken after request(name) was called.
+    std::function<void(const std::string& name, const checkpoint::Store::Found& found)> met;
   };
 
   Checkpointer(checkpoint::Store& store, Options options);
@@ -57,6 +59,13 @@ class Checkpointer {
   // Asks for a checkpoint as soon as possible; a checkpoint being written is finished at full
   // speed. Thread-safe.
   void request();
+  // Asks for one that meets the request of this name, unless the newest that is published or being
+  // written does. The name goes into the manifests of all that are taken from here on, so if one
+  // cannot be written, the next meets the request, and this may be called again to have it sooner.
+  // Thread-safe.
+  void request(const std::string& name);
+  // Says which request the checkpoint has met from which training goes on.
+  void met_before(const std::string& name);
 
   // Copies the state and writes it in the background. An error of the disk or of a shard is logged,
   // as a warning when it is the first in a row and then twice a minute: training goes on, and the
@@ -80,8 +89,10 @@ class Checkpointer {
   };
   void start(Task task);
   std::optional<Task> take_owed(uint64_t generation);
-  Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final) const;
+  Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final);
   checkpoint::Store::Found save(Task& task);
+  checkpoint::Store::Found write(Task& task);
+  void note_request(const Task& task, const checkpoint::Store::Found& found);
   bool try_to_save(Task& task);
   void run();
   void hurry_locked() MUSTER_REQUIRES(mutex_);
@@ -106,6 +117,11 @@ class Checkpointer {
   Snapshot* saving_ MUSTER_GUARDED_BY(mutex_) = nullptr;  // in the background
   std::atomic<bool> busy_{false};
   bool closing_ MUSTER_GUARDED_BY(mutex_) = false;
+  // Names of requests: the newest one; that of the newest checkpoint that is published or being
+  // written; and that of the newest published one.
+  std::string wanted_ MUSTER_GUARDED_BY(mutex_);
+  std::string taken_ MUSTER_GUARDED_BY(mutex_);
+  std::string met_ MUSTER_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

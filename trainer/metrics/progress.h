@@ -9,14 +9,14 @@
 
 namespace muster::metrics {
 
-// The answer of /progress, except for `restarts` and `resumed`. The operator copies the chief's
-// into status.progress. The field names are the API's: {role, index, state, step, totalSteps,
-// epoch, loss, metrics {accuracy}, examplesPerSecond, inputWaitSeconds, etaSeconds,
-// lastCheckpointStep, lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no
-// NaN: "0.25", "NaN", "+Inf", "-Inf". Absent are: loss before the first report, etaSeconds while
-// unknown, lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any
-// other number that is not finite. "stalled" is there while some work gives no sign of life. Rank 0
-// of a group adds the fields of loop/group_report.h.
+// The answer of /progress, except for `restarts`, `resumed` and `requestedCheckpoint`. The operator
+// copies the chief's into status.progress. The field names are the API's: {role, index, state,
+// step, totalSteps, epoch, loss, metrics {accuracy}, examplesPerSecond, inputWaitSeconds,
+// etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput, generation}. loss is a string, since
+// JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Absent are: loss before the first report,
+// etaSeconds while unknown, lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first
+// checkpoint, any other number that is not finite. "stalled" is there while some work gives no sign
+// of life. Rank 0 of a group adds the fields of loop/group_report.h.
 struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done

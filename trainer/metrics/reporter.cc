@@ -66,6 +66,7 @@ struct Reporter::Impl {
   mutable Mutex mutex;
   Progress progress MUSTER_GUARDED_BY(mutex);
   std::string resumed MUSTER_GUARDED_BY(mutex);
+  Json requested_checkpoint MUSTER_GUARDED_BY(mutex);
   Mutex more_mutex;
   std::function<Json()> more MUSTER_GUARDED_BY(more_mutex);
   std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
@@ -108,6 +109,8 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
     }
     const MutexLock lock(impl_->mutex);
     if (!impl_->resumed.empty()) json["resumed"] = impl_->resumed;
+    if (!impl_->requested_checkpoint.is_null())
+      json["requestedCheckpoint"] = impl_->requested_checkpoint;
     return HttpReply{200, "application/json",
                      json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
   });
@@ -125,6 +128,11 @@ void Reporter::update(const Progress& progress) {
 void Reporter::resumed(const std::string& sentence) {
   const MutexLock lock(impl_->mutex);
   impl_->resumed = sentence;
+}
+
+void Reporter::met_request(const std::string& request, uint64_t step, const std::string& folder) {
+  const MutexLock lock(impl_->mutex);
+  impl_->requested_checkpoint = {{"request", request}, {"step", step}, {"checkpoint", folder}};
 }
 
 void Reporter::also_say(std::function<Json()> more) {

@@ -50,6 +50,9 @@ class Reporter {
   // Sets `resumed` of /progress: a sentence that says what training resumes from, if the user may
   // not expect it.
   void resumed(const std::string& sentence);
+  // Sets `requestedCheckpoint` of /progress: the newest request for a checkpoint that has been met,
+  // and the step and the folder of a checkpoint that was taken after it.
+  void met_request(const std::string& request, uint64_t step, const std::string& folder);
   Progress snapshot() const;
   // Adds to each answer of /progress the members of the object that `more` returns; an empty `more`
   // adds nothing. Replaces the function of an earlier call, which is no longer called once this

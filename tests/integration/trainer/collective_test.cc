@@ -107,6 +107,16 @@ TEST(CollectiveTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
   }
 }
 
+TEST(CollectiveTest, ACheckpointOnDemandDoesNotChangeTheBits) {
+  Job job("collective-on-demand", long_training("checkpoint: {everySeconds: null}\n"), 0, 1);
+  job.environment["MUSTER_CHECKPOINT_REQUEST"] = job.folder() / "request";
+  write_file_atomically(job.folder() / "request", "now");
+  job.start_all();
+  job.expect_success();
+  EXPECT_EQ(count(job.log("chief", 0), "is the checkpoint that was asked for"), 1u);
+  expect_same(job.result(), long_undisturbed());
+}
+
 // Two logical replicas each time.
 TEST(CollectiveTest, RoundedToBfloat16TheBitsAreTheSameWhereverReplicasAreComputed) {
   const std::string training = small_training(kRounded);

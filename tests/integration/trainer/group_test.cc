@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include "common/exit_code.h"
+#include "common/file.h"
 #include "tests/integration/trainer/job.h"
 #include "tests/unit/common/listener.h"
 
@@ -103,6 +104,31 @@ TEST(GroupTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
   EXPECT_THAT(job.log("chief", 0), HasSubstr("exchange through shared memory"));
   EXPECT_THAT(job.log("chief", 0), HasSubstr("the ps is told not to use it"));
   EXPECT_THAT(job.log("worker", 0), HasSubstr("exchange through gRPC"));
+}
+
+// Checkpoints that somebody asks for, in a chief that begins and in one that takes its place.
+TEST(GroupTest, ACheckpointOnDemandIsTakenOnceAndChangesNoBits) {
+  Job job("on-demand", long_training("checkpoint: {everySeconds: null}\n"), 2, 1);
+  const std::filesystem::path request = job.folder() / "request";
+  job.environment["MUSTER_CHECKPOINT_REQUEST"] = request;
+  write_file_atomically(request, "first");
+  const auto times_met = [&] {
+    const std::string log = job.log("chief", 0);
+    const std::string text = "is the checkpoint that was asked for (\\\"first\\\")";
+    int times = 0;
+    for (size_t at = 0; (at = log.find(text, at)) != std::string::npos; ++at) ++times;
+    return times;
+  };
+  job.start_all();
+  ASSERT_TRUE(eventually([&] { return times_met() == 1; })) << job.log("chief", 0);
+  job.kill("chief", 0);
+  job.start("chief", 0);
+  job.expect_success();
+  expect_same(job, long_undisturbed());
+  EXPECT_EQ(times_met(), 1) << job.log("chief", 0);
+  const std::string checkpoint = job.result()["checkpoint"];
+  const Json manifest = Document::load(job.folder() / checkpoint / "manifest.json").value();
+  EXPECT_EQ(manifest["request"], "first");
 }
 
 // Nobody has told it to leave, and rank 0 is all that it hears of: it may run where nobody reaches

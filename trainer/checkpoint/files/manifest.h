@@ -48,6 +48,8 @@ struct Manifest {
   Json metrics;               // loss and so on at this step
   Json training;              // the training spec it was made with
   Json samples;  // the format of the samples (data::SampleFormat); empty: an earlier version's
+  std::string request;  // the newest request (MUSTER_CHECKPOINT_REQUEST) that had been made before
+                        // its state was taken; empty: none
 };
 
 // Returns the text of manifest.json: the fields above in camelCase, and last "crc32c", a checksum

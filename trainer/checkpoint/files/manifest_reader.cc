@@ -234,6 +234,7 @@ Manifest parse_manifest(std::string_view text, const std::string& source) {
   manifest.metrics = fields.object("metrics");
   manifest.training = fields.object("training");
   if (fields.has("samples")) manifest.samples = fields.object("samples");
+  if (fields.has("request")) manifest.request = fields.text("request");
   return manifest;
 }
 

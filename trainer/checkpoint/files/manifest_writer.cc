@@ -57,20 +57,22 @@ Json json_of(const Manifest& manifest) {
                       {"shape", slice.shape},
                       {"firstRow", slice.first_row}});
   }
-  return {{"version", manifest.version},
-          {"jobUid", manifest.job_uid},
-          {"generation", manifest.generation},
-          {"position", json_of(manifest.position)},
-          {"final", manifest.final},
-          {"model", manifest.model},
-          {"layoutFingerprint", manifest.layout_fingerprint},
-          {"fingerprint", manifest.fingerprint},
-          {"shardSteps", manifest.shard_steps},
-          {"files", files},
-          {"slices", slices},
-          {"metrics", object_or_empty(manifest.metrics)},
-          {"training", object_or_empty(manifest.training)},
-          {"samples", object_or_empty(manifest.samples)}};
+  Json json = {{"version", manifest.version},
+               {"jobUid", manifest.job_uid},
+               {"generation", manifest.generation},
+               {"position", json_of(manifest.position)},
+               {"final", manifest.final},
+               {"model", manifest.model},
+               {"layoutFingerprint", manifest.layout_fingerprint},
+               {"fingerprint", manifest.fingerprint},
+               {"shardSteps", manifest.shard_steps},
+               {"files", files},
+               {"slices", slices},
+               {"metrics", object_or_empty(manifest.metrics)},
+               {"training", object_or_empty(manifest.training)},
+               {"samples", object_or_empty(manifest.samples)}};
+  if (!manifest.request.empty()) json["request"] = manifest.request;
+  return json;
 }
 
 }  // namespace

@@ -172,7 +172,28 @@ void Leader::open_checkpointer(std::function<void(uint64_t step)> published, std
     if (published) published(step);
   };
   options.failed = [this] { recorder_.checkpoint_failed(); };
+  options.met = [this](const std::string& request, const checkpoint::Store::Found& found) {
+    log::info(fmt::format("{} is the checkpoint that was asked for (\"{}\")",
+                          found.directory.filename().string(), request));
+    tell_met(request, found);
+  };
   checkpointer_ = std::make_unique<Checkpointer>(*store_, std::move(options));
+}
+
+void Leader::tell_met(const std::string& request, const checkpoint::Store::Found& found) {
+  reporter_.met_request(request, found.manifest.position.step, found.directory.string());
+}
+
+void Leader::begin(const std::optional<checkpoint::Store::Found>& newest) {
+  if (newest) recorder_.restore(newest->manifest.metrics);
+  if (!checkpointer_ || membership_.checkpoint_request.empty()) return;
+  const bool of_this_job = newest && newest->manifest.job_uid == membership_.uid;
+  if (of_this_job && !newest->manifest.request.empty()) {
+    checkpointer_->met_before(newest->manifest.request);
+    tell_met(newest->manifest.request, *newest);
+  }
+  requests_.emplace(membership_.checkpoint_request,
+                    [this](const std::string& request) { checkpointer_->request(request); });
 }
 
 checkpoint::Store::Found to_export(const checkpoint::Store& store,

@@ -7,6 +7,7 @@
 
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/group/membership.h"
+#include "trainer/loop/checkpoint_requests.h"
 #include "trainer/loop/checkpointer.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/evaluation/stop_rule.h"
@@ -55,6 +56,10 @@ class Leader {
   // changed.
   checkpoint::Position resume_at(const checkpoint::Store::Found& found) const;
 
+  // To be called once, before the training: goes on with the numbers of `newest`, the checkpoint
+  // that there is, and takes requests for checkpoints from here on.
+  void begin(const std::optional<checkpoint::Store::Found>& newest);
+
   Recorder& recorder() { return recorder_; }
   Checkpointer* checkpointer() { return checkpointer_.get(); }
   // Null if nothing is evaluated within the training.
@@ -81,6 +86,7 @@ class Leader {
  private:
   Json evaluate_final(const checkpoint::Position& position);
   void open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop);
+  void tell_met(const std::string& request, const checkpoint::Store::Found& found);
   Json describe(const checkpoint::Position& position) const;
   void open_stop_rule();
   Json describe_best(const checkpoint::Position& position) const;
@@ -98,6 +104,7 @@ class Leader {
   std::unique_ptr<Checkpointer> checkpointer_;
   std::optional<Validator> validator_;
   std::optional<StopRule> stop_rule_;
+  std::optional<CheckpointRequests> requests_;  // last: it asks the checkpointer
 };
 
 }  // namespace muster::loop

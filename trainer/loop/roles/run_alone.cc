@@ -35,10 +35,8 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
     generation = group::patiently(stop, [&] {
       return folder::open_generation(membership.storage, from ? from->manifest.generation : 0);
     });
-  if (from) {
-    leader.recorder().restore(from->manifest.metrics);
-    log::info("going on from " + from->directory.filename().string());
-  }
+  leader.begin(from);
+  if (from) log::info("going on from " + from->directory.filename().string());
   LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr, generation);
   const Ending ending = train(synchronizer, assembly, leader.recorder(), leader.checkpointer(),
                               leader.validator(), stop, leader.stop_rule());

@@ -113,7 +113,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
     return kSuccess;
   }
   const auto group = make_group(membership, assembly, reporter, std::move(store), stop);
-  if (newest) group->leader().recorder().restore(newest->manifest.metrics);
+  group->leader().begin(newest);
   const GroupReport report(reporter, group->server(), group->leader().recorder());
   try {
     return lead(*group, assembly, *claim);

@@ -5,8 +5,10 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/http_get.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "tests/unit/common/listener.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/checkpoint.h"
@@ -149,6 +151,40 @@ TEST(AloneProcessTest, CheckpointsAtTheStepsAskedFor) {
   ASSERT_GE(names.size(), 2u);
   EXPECT_EQ(names.front().step, 33u);
   EXPECT_GE(names.back().step, 10u);
+}
+
+TEST(AloneProcessTest, ARequestThatItsCheckpointHasMetIsNotTakenAgain) {
+  const fs::path folder = fresh_folder("asked");
+  const fs::path training = write_training(folder, "epochs: 2\n");
+  group::Membership membership = alone(folder, training);
+  membership.uid = "uid-1";
+  membership.checkpoint_request = folder / "no-request";
+  Assembly assembly = assemble(Training::load(training), 1, false, {});
+  metrics::Reporter nowhere("", "chief", 0);
+  {
+    Leader leader(membership, assembly, nowhere, open_store(membership, assembly), {}, {});
+    LocalSynchronizer synchronizer(assembly, nullptr, 1);
+    synchronizer.step();
+    leader.checkpointer()->request("first");
+    leader.save(synchronizer);
+  }
+  const std::string address = free_address();
+  metrics::Reporter reporter(address, "chief", 0);
+  auto store = open_store(membership, assembly);
+  const auto newest = store->newest();
+  ASSERT_TRUE(newest);
+  for (const bool of_this_job : {true, false}) {
+    if (!of_this_job) membership.uid = "uid-2";
+    Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, {});
+    leader.begin(newest);
+    leader.checkpointer()->begin(newest->manifest.position, {});
+    leader.checkpointer()->request("first");
+    EXPECT_EQ(leader.checkpointer()->due(newest->manifest.position, {}), !of_this_job);
+  }
+  const Json progress = Json::parse(http_get(address, "/progress", std::chrono::seconds(30)));
+  const Json expected = {
+      {"request", "first"}, {"step", 1}, {"checkpoint", newest->directory.string()}};
+  EXPECT_EQ(progress["requestedCheckpoint"], expected);
 }
 
 TEST(AloneProcessTest, DivergenceNamesTheStepAndKeepsTheLastGoodCheckpoint) {

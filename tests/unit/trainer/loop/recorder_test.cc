@@ -207,6 +207,80 @@ TEST(CheckpointerTest, WhatSomebodyWaitsForIsNotWrittenSlowly) {
   EXPECT_EQ(checkpointer.newest(), "ckpt-0-g1");
 }
 
+// Takes checkpoints of a small training in a folder of its own, and notes which requests they meet.
+class RequestTest : public testing::Test {
+ protected:
+  RequestTest()
+      : folder_(fresh_folder("requests")),
+        assembly_(assemble(Training::load(write_training(folder_, "epochs: 1\n")), 1, false, {})),
+        synchronizer_(assembly_, nullptr, (folder::open_generation(folder_, 0), 1)),
+        store_(folder_ / "checkpoints", 5) {
+    Checkpointer::Options options;
+    options.storage = folder_;
+    options.met = [this](const std::string& name, const checkpoint::Store::Found& found) {
+      met_.push_back(name + " by " + found.directory.filename().string());
+    };
+    checkpointer_.emplace(store_, options);
+    checkpointer_->begin(synchronizer_.position(), Checkpointer::Clock::now());
+  }
+
+  bool due() const { return checkpointer_->due(synchronizer_.position(), {}); }
+  // Returns the request that the newest checkpoint names.
+  std::string take() {
+    checkpointer_->take(synchronizer_, {});
+    checkpointer_->newest();
+    const auto newest = store_.newest();
+    return newest ? newest->manifest.request : "";
+  }
+
+  std::filesystem::path folder_;
+  Assembly assembly_;
+  LocalSynchronizer synchronizer_;
+  checkpoint::Store store_;
+  std::vector<std::string> met_;
+  std::optional<Checkpointer> checkpointer_;  // last: it uses all others
+};
+
+TEST_F(RequestTest, IsMetByTheNextCheckpointAndNamedByAllThatFollow) {
+  EXPECT_FALSE(due());
+  checkpointer_->request("first");
+  EXPECT_TRUE(due());
+  EXPECT_EQ(take(), "first");
+  EXPECT_THAT(met_, testing::ElementsAre("first by ckpt-0-g1"));
+  checkpointer_->request("first");
+  EXPECT_FALSE(due());
+  synchronizer_.step();
+  EXPECT_EQ(take(), "first");
+  checkpointer_->request("second");
+  EXPECT_TRUE(due());
+  synchronizer_.step();
+  EXPECT_EQ(take(), "second");
+  EXPECT_THAT(met_, testing::ElementsAre("first by ckpt-0-g1", "second by ckpt-2-g1"));
+}
+
+TEST_F(RequestTest, IsTakenAgainOnlyIfItsCheckpointCouldNotBeWritten) {
+  write_file_atomically(folder_ / "checkpoints", "");
+  checkpointer_->request("first");
+  checkpointer_->take(synchronizer_, {});
+  EXPECT_THROW(checkpointer_->take_now(synchronizer_, {}, false), WriteError);  // after the first
+  EXPECT_FALSE(due()) << "a disk that is full must not be tried with each step";
+  std::filesystem::remove(folder_ / "checkpoints");
+  checkpointer_->request("first");
+  EXPECT_TRUE(due());
+  EXPECT_EQ(take(), "first");
+  EXPECT_THAT(met_, testing::ElementsAre("first by ckpt-0-g1"));
+}
+
+TEST_F(RequestTest, ThatWasMetBeforeIsNoRequest) {
+  checkpointer_->met_before("first");
+  checkpointer_->request("first");
+  EXPECT_FALSE(due());
+  EXPECT_EQ(take(), "first");
+  EXPECT_THAT(met_, testing::IsEmpty());
+  checkpointer_->request("second");
+  EXPECT_TRUE(due());
+}
+
 // A file stands where the folder of checkpoints should be.
 TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
   const auto folder = fresh_folder("checkpointer");

@@ -35,6 +35,9 @@ TEST(Reporter, ServesMetricsHealthAndProgress) {
   EXPECT_EQ(json, expected);
   reporter.resumed("from \"another\" job");
   expected["resumed"] = "from \"another\" job";
+  reporter.met_request("now", 7, "/muster/checkpoints/ckpt-7-g1");
+  expected["requestedCheckpoint"] = {
+      {"request", "now"}, {"step", 7}, {"checkpoint", "/muster/checkpoints/ckpt-7-g1"}};
   EXPECT_EQ(Json::parse(http_get(address, "/progress", kPatience)), expected);
   const std::string metrics = http_get(address, "/metrics", kPatience);
   EXPECT_EQ(metrics, reporter.metrics_text());

@@ -26,6 +26,7 @@ Manifest full_manifest() {
   manifest.files = {{"model-00000-of-00001.safetensors", 80, 0xdeadbeef}};
   manifest.samples = {{"shape", {28, 28}}, {"classes", {"cat", "dog"}}};
   manifest.slices = {{"model-00000-of-00001.safetensors", "a/kernel", {4, 2}, 1}};
+  manifest.request = "before \"surgery\"";
   return manifest;
 }
 
@@ -45,17 +46,20 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(after.slices[0].first_row, 1);
   EXPECT_EQ(after.training.at("batchSize"), 32);
   EXPECT_EQ(after.samples, before.samples);
+  EXPECT_EQ(after.request, before.request);
 }
 
-TEST(Manifest, OfAnEarlierVersionHasNoFormatOfSamples) {
+TEST(Manifest, OfAnEarlierVersionHasNoFormatOfSamplesAndNoRequest) {
   Json json = Json::parse(to_text(full_manifest()));
   json.erase("samples");
+  json.erase("request");
   json.erase("crc32c");
   std::string text = json.dump(2);
   text.resize(text.size() - 2);
   text += ",\n  ";
   text += fmt::format("\"crc32c\": {}\n}}\n", crc32c(std::as_bytes(std::span(text))));
   EXPECT_TRUE(parse_manifest(text, "m").samples.is_null());
+  EXPECT_EQ(parse_manifest(text, "m").request, "");
 }
 
 TEST(Manifest, KeepsMetricsThatAreNoNumbers) {

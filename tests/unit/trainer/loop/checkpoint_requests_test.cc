@@ -1,0 +1,63 @@
+#include "trainer/loop/checkpoint_requests.h"
+
+#include <gmock/gmock.h>
+
+#include "common/file.h"
+#include "common/mutex.h"
+#include "tests/unit/trainer/loop/support.h"
+
+namespace muster::loop {
+namespace {
+
+// Keeps what was asked, and waits for as much.
+class Asked {
+ public:
+  void add(const std::string& request) {
+    const MutexLock lock(mutex_);
+    requests_.push_back(request);
+    changed_.notify_all();
+  }
+  // Returns the newest request once there are so many.
+  std::string newest_of(size_t count) {
+    MutexLock lock(mutex_);
+    const bool enough =
+        changed_.wait_for(lock, std::chrono::minutes(1),
+                          [&]() MUSTER_REQUIRES(mutex_) { return requests_.size() >= count; });
+    EXPECT_TRUE(enough);
+    EXPECT_EQ(requests_.size(), count);
+    return requests_.empty() ? "" : requests_.back();
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<std::string> requests_ MUSTER_GUARDED_BY(mutex_);
+};
+
+TEST(CheckpointRequestsTest, EachNewTextOfTheFileIsOne) {
+  const std::filesystem::path file = fresh_folder("request-file") / "request";
+  Asked asked;
+  const CheckpointRequests requests(file, [&](const std::string& text) { asked.add(text); });
+  write_file_atomically(file, "first");
+  EXPECT_EQ(asked.newest_of(1), "first");
+  write_file_atomically(file, "");
+  write_file_atomically(file, "second");
+  EXPECT_EQ(asked.newest_of(2), "second");
+  std::filesystem::remove(file);
+  write_file_atomically(file, std::string(2 * CheckpointRequests::kLongest, 'x'));
+  EXPECT_EQ(asked.newest_of(3), std::string(CheckpointRequests::kLongest, 'x'));
+  // The last character would be cut in two.
+  write_file_atomically(file, std::string(CheckpointRequests::kLongest - 1, 'x') + "\u00e9");
+  EXPECT_EQ(asked.newest_of(4), std::string(CheckpointRequests::kLongest - 1, 'x'));
+}
+
+TEST(CheckpointRequestsTest, TheTextThatIsThereAtFirstIsOneToo) {
+  const std::filesystem::path file = fresh_folder("request-there") / "request";
+  write_file_atomically(file, "before");
+  Asked asked;
+  const CheckpointRequests requests(file, [&](const std::string& text) { asked.add(text); });
+  EXPECT_EQ(asked.newest_of(1), "before");
+}
+
+}  // namespace
+}  // namespace muster::loop
