@@ -92,6 +92,7 @@ void read_metadata(const Json& metadata, TrainingJob& job) {
   job.uid = string_or(metadata, "uid", "");
   job.resource_version = string_or(metadata, "resourceVersion", "");
   job.generation = integer_or(metadata, "generation", 1);
+  job.checkpoint_request = string_or(member(metadata, "annotations"), kCheckpointAnnotation, "");
   job.deleting = member(metadata, "deletionTimestamp").is_string();
   for (const Json& owner : member(metadata, "ownerReferences"))
     if (bool_or(owner, "controller", false) && string_or(owner, "kind", "") == "TFJob" &&
@@ -158,6 +159,10 @@ std::string folder_of(const TrainingJob& job) {
   if (job.storage_folder) return *job.storage_folder;
   if (job.status.storage_folder) return *job.status.storage_folder;
   return job.status.conditions.empty() ? job.name_space + "-" + job.name : ".";
+}
+
+bool keeps_checkpoints(const TrainingJob& job) {
+  return !job.training.is_null() && job.storage_volume.is_object();
 }
 
 bool workers_may_change(const TrainingJob& job) {

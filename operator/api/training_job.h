@@ -30,6 +30,10 @@ enum class CleanPodPolicy { running, all, none };  // what is removed when the j
 // The value of spec.managedBy for a job that Muster acts on.
 inline constexpr const char* kManagedByMuster = "muster.dev/operator";
 
+// The annotation by which somebody asks a job of a cluster for a checkpoint, and the operator the
+// pod of the job's leader. Each new text is one request.
+inline constexpr const char* kCheckpointAnnotation = "muster.dev/checkpoint";
+
 struct ReplicaSpec {
   int replicas = 1;
   RestartPolicy restart_policy = RestartPolicy::on_failure;
@@ -168,6 +172,7 @@ struct TrainingJob {
   std::string storage_adopt;                  // "namespace/name"; empty: nobody's
   Json storage_volume;
   Transport transport = Transport::tls;
+  std::string checkpoint_request;  // the text of kCheckpointAnnotation; empty: none
   std::map<Role, ReplicaSpec> replicas;
   bool says_master = false;  // the manifest named the chief `master`; TF_CONFIG does too
   DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
@@ -202,6 +207,10 @@ int replicas_of(const TrainingJob& job);
 int most_replicas(const TrainingJob& job, Role role);
 
 // Converts a manifest. Precondition: validate() (validate.h) found nothing. Also reads the status,
+
+// Whether the job of a cluster has checkpoints that outlive its pods.
+bool keeps_checkpoints(const TrainingJob& job);
+
 // if any.
 TrainingJob to_training_job(const Json& value);
 

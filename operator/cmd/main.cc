@@ -25,6 +25,7 @@ constexpr const char* kFooter = R"(Examples:
   muster validate job.yaml
   muster status runs/mnist-mlp
   muster scale runs/mnist-multiworker --replicas 3
+  muster checkpoint runs/mnist-mlp
   muster submit examples/mnist-mlp.yaml -n lab --wait
   muster logs mnist-mlp -n lab --follow
   muster evaluate --checkpoint runs/mnist-mlp
@@ -48,6 +49,7 @@ class Program {
     add_logs();
     add_stop();
     add_scale();
+    add_checkpoint();
     add_submit();
     add_list();
     add_delete();
@@ -354,6 +356,24 @@ class Program {
     });
   }
 
+  void add_checkpoint() {
+    CLI::App* command = add("checkpoint", "Have a job that runs save a checkpoint now, and go on",
+                            "muster checkpoint runs/mnist-mlp\n"
+                            "  muster checkpoint mnist-mlp -n lab --timeout 600");
+    add_job(command);
+    command->add_flag("--no-wait", no_wait_, "Do not wait until the checkpoint is published");
+    add_timeout(command);
+    on(command, [this] {
+      CheckpointOptions options;
+      options.wait = !no_wait_;
+      options.timeout = std::chrono::seconds(timeout_);
+      if (is_local()) return checkpoint_local_job(job_, options);
+      return with_named([&](const ClusterAccess& cluster) {
+        return checkpoint_cluster_job(cluster, job_, options);
+      });
+    });
+  }
+
   void add_crd() {
     CLI::App* command = add("crd", "Print the CustomResourceDefinition of TrainingJob",
                             "muster crd | kubectl apply --server-side -f -");
@@ -419,6 +439,7 @@ class Program {
   std::filesystem::path convert_output_;
   std::string output_ = "text";
   bool now_ = false;
+  bool no_wait_ = false;
 };
 
 int fail(const std::exception& error, int exit_code) {

@@ -24,6 +24,8 @@ class JobDirectory {
   std::filesystem::path manifest() const { return root_ / "job.yaml"; }
   std::filesystem::path state() const { return root_ / "job.json"; }
   std::filesystem::path scale() const { return root_ / "scale.json"; }  // scale_request.h
+  // checkpoint_request.h
+  std::filesystem::path checkpoint_request() const { return root_ / "checkpoint-request"; }
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path summary() const { return root_ / "summary.json"; }
   std::filesystem::path result() const { return root_ / "result.json"; }

@@ -151,6 +151,8 @@ Variables replica_variables(const api::TrainingJob& job, api::Role role, int ind
   if (setting.hosts != nullptr) variables.emplace_back("MUSTER_PEER_PORTS", Hosts::kPeerPorts);
   if (!job.training.is_null()) {
     variables.emplace_back("MUSTER_TRAINING", directory.training(name).string());
+    if (plan::leads(job, role, index))
+      variables.emplace_back("MUSTER_CHECKPOINT_REQUEST", directory.checkpoint_request().string());
     if (const std::string keys = job.status.keys(); !keys.empty())
       variables.emplace_back("MUSTER_TLS", directory.keys(keys).string());
     const int threads = setting.threads.value_or(threads_of_each(job, setting.cpus));

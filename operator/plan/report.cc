@@ -145,6 +145,20 @@ void report_restarting(Draft& draft) {
   draft.set("Restarting", false, running.reason, running.message);
 }
 
+void note_requested_checkpoint(Draft& draft) {
+  const auto requested_in = [](const Json& progress) -> const Json& {
+    return member(progress, "requestedCheckpoint");
+  };
+  const Json& requested = requested_in(draft.status.progress);
+  const std::string request = string_or(requested, "request", "");
+  if (request.empty()) return;
+  if (request == string_or(requested_in(draft.job.status.progress), "request", "")) return;
+  draft.note("CheckpointTaken", "the checkpoint that was asked for (\"" + clean_line(request) +
+                                    "\") is that of step " +
+                                    std::to_string(integer_or(requested, "step", 0)) + ": " +
+                                    clean_line(string_or(requested, "checkpoint", "?")));
+}
+
 }  // namespace
 
 void report_acceptance(Draft& draft) {
@@ -199,6 +213,7 @@ void report_progress(Draft& draft) {
   const std::string resumed = string_or(progress, "resumed", "");
   if (!resumed.empty() && resumed != string_or(draft.job.status.progress, "resumed", ""))
     draft.note("GoesOn", resumed);
+  note_requested_checkpoint(draft);
   if (draft.stage() == Stage::active || !progress.is_object()) return;
   for (const char* of_a_job_that_trains : {"examplesPerSecond", "etaSeconds"}) {
     progress.erase(of_a_job_that_trains);

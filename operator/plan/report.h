@@ -15,7 +15,7 @@ void report_acceptance(Draft& draft);
 void report(Draft& draft);
 
 // Sets progress to what was observed last; without the speed and the remaining time once the job is
-// suspended or decided.
+// suspended or decided. Writes an event for a checkpoint that was asked for.
 void report_progress(Draft& draft);
 
 // Sets results to those observed last, as long as the success of the leading replica holds. A

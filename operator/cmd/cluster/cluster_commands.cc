@@ -1,6 +1,7 @@
 #include "operator/cmd/cluster/cluster_commands.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "common/exit_code.h"
 #include "common/json.h"
@@ -71,6 +72,54 @@ int suspend_job(const ClusterAccess& cluster, const std::string& name, bool susp
                          kube::PatchKind::merge, Json{{"spec", {{"suspend", suspend}}}}, same,
                          options);
   print(stdout, "{} {}\n", object_name(name), done);
+  return kSuccess;
+}
+
+namespace {
+
+CheckpointRequest::Met wait_until_met(const ClusterAccess& cluster, const api::TrainingJob& job,
+                                      const CheckpointRequest& request,
+                                      const CheckpointOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const std::string name = object_name(job.name);
+  const auto begun = Clock::now();
+  for (;; std::this_thread::sleep_for(options.every)) {
+    const api::TrainingJob now = to_job(cluster.job(job.name));
+    if (now.uid != job.uid) cluster.throw_no_such_job(job.name);
+    if (const auto met = request.met(now.status, now.checkpoint_request)) return *met;
+    if (now.status.is_true("Finished") || now.status.is_true("Suspended"))
+      throw Invalid(stopped_text(name, now.status));
+    if (options.timeout.count() > 0 && Clock::now() - begun >= options.timeout)
+      throw Unavailable(late_text(name, options));
+  }
+}
+
+}  // namespace
+
+int checkpoint_cluster_job(const ClusterAccess& cluster, const std::string& name,
+                           const CheckpointOptions& options) {
+  const api::TrainingJob job = to_job(cluster.job(name));
+  const CheckpointRequest request(job);
+  if (job.status.is_true("Suspended")) throw_idle(job);
+  if (!api::keeps_checkpoints(job)) {
+    throw Invalid("job " + name +
+                  ": expected spec.storage.volume, where checkpoints outlive the job's pods, found "
+                  "none");
+  }
+  kube::WriteOptions written;
+  written.field_manager = "muster";
+  kube::Preconditions same;
+  same.uid = job.uid;
+  const Json annotations = {{api::kCheckpointAnnotation, request.text()}};
+  cluster.client().patch(kube::training_jobs(), {cluster.name_space(), name},
+                         kube::PatchKind::merge, Json{{"metadata", {{"annotations", annotations}}}},
+                         same, written);
+  if (!options.wait) {
+    print(stdout, "{}: asked for a checkpoint\n", object_name(name));
+    return kSuccess;
+  }
+  print(stdout, "{}: {}\n", object_name(name),
+        wait_until_met(cluster, job, request, options).text());
   return kSuccess;
 }
 

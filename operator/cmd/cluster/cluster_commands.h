@@ -5,6 +5,7 @@
 
 #include "operator/cmd/cluster/cluster_access.h"
 #include "operator/cmd/cluster/job_wait.h"
+#include "operator/cmd/job/checkpoint_request.h"
 
 namespace muster::cmd {
 
@@ -41,6 +42,11 @@ int suspend_job(const ClusterAccess& cluster, const std::string& name, bool susp
 
 // Sets spec.replicaSpecs.worker.replicas of an elastic job, as `kubectl scale` does.
 int scale_cluster_job(const ClusterAccess& cluster, const std::string& name, int workers);
+
+// Sets the annotation muster.dev/checkpoint to a new text and, if that is wanted, waits until
+// status.progress says that the request is met.
+int checkpoint_cluster_job(const ClusterAccess& cluster, const std::string& name,
+                           const CheckpointOptions& options);
 
 struct ClusterLogOptions {
   std::string job;

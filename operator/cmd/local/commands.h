@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "operator/cmd/job/checkpoint_request.h"
 #include "operator/cmd/job/job_source.h"
 
 namespace muster::cmd {
@@ -37,6 +38,10 @@ int show_logs(const LogOptions& options);
 // Makes the `muster run` of the directory use so many workers, and waits until it has read the
 // request.
 int scale_local_job(const std::filesystem::path& directory, int workers);
+
+// Asks the `muster run` of the directory for a checkpoint and, if that is wanted, waits until it is
+// published.
+int checkpoint_local_job(const std::filesystem::path& directory, const CheckpointOptions& options);
 
 // Sends SIGTERM to the `muster run` of the directory, and waits until it exits. With `now` it stops
 // at once, without a checkpoint.

@@ -28,6 +28,7 @@
 #include "operator/cmd/show/summary_text.h"
 #include "operator/cmd/show/warnings.h"
 #include "operator/controller/controller.h"
+#include "operator/local/checkpoint_request.h"
 #include "operator/local/guard.h"
 #include "operator/local/hosts/survey.h"
 #include "operator/local/local_cluster.h"
@@ -460,6 +461,7 @@ int run_job(const RunOptions& options) {
   const local::Guard guard(directory, lock, mark);
   const int leftovers = local::end_leftovers(directory, mark);
   local::drop_scale_request(directory);  // of an earlier run
+  local::drop_checkpoint_request(directory);
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 
   const char* how = retries                  ? "retries"

@@ -86,6 +86,11 @@ ObjectMeta read_meta(Element value) {
     if (key == "deletionTimestamp") meta.deleted = time(one);
     if (key == "deletionGracePeriodSeconds") meta.grace = std::chrono::seconds(small_number(one));
     if (key == "labels") meta.labels = texts_by_key(one);
+    if (key == "annotations") {
+      each_field(one, [&](std::string_view name, Element value) {
+        if (name == api::kCheckpointAnnotation) meta.checkpoint_request = text(value);
+      });
+    }
     if (key == "finalizers") {
       each_item(one, [&](Element item) { meta.finalizers.push_back(text(item)); });
     }

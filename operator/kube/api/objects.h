@@ -25,7 +25,8 @@ struct ObjectMeta {
   std::chrono::seconds grace{0};  // how long before `deleted` it was asked to leave
   std::map<std::string, std::string> labels;
   std::vector<std::string> finalizers;
-  std::string owner_uid;  // of the controller among the owners; "" if none
+  std::string owner_uid;           // of the controller among the owners; "" if none
+  std::string checkpoint_request;  // api::kCheckpointAnnotation; "" if none
   // Returns "<namespace>/<name>".
   std::string key() const { return name_space + "/" + name; }
   std::string label(const std::string& key) const;  // "" where there is none

@@ -9,6 +9,7 @@
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/cluster/parallel.h"
 #include "operator/kube/pods/observe.h"
+#include "operator/kube/pods/pod_template.h"
 
 namespace muster::kube {
 
@@ -104,6 +105,18 @@ void JobPods::remove(const api::TrainingJob& job, std::span<const plan::RemoveRe
   std::erase_if(pods,
                 [&](const Pod& pod) { return pod.meta.deleted || !uids.contains(pod.meta.uid); });
   in_parallel(pods.size(), at_a_time_, [&](size_t i) { writer_.remove(pods[i]); });
+}
+
+void JobPods::hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods) {
+  const std::string& request = job.checkpoint_request;
+  if (request.empty()) return;
+  for (const Pod& pod : pods) {
+    const auto replica = kube::observe(pod);
+    if (!replica || !plan::is_live(*replica) || !is_current(pod)) continue;
+    const bool has_it = pod.meta.checkpoint_request == request;
+    if (takes_requests(job, replica->role, replica->index) && !has_it)
+      writer_.ask_for_checkpoint(pod, request);
+  }
 }
 
 void JobPods::let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,

@@ -41,6 +41,9 @@ class JobPods {
               const std::function<bool()>& wanted);
   void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas);
 
+  // Hands a request for a checkpoint on to the pod of the job's leader, unless that has it.
+  void hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods);
+
   // Lets go of a pod: takes the tracking finalizer off it.
   void let_go(const Pod& pod) { writer_.untrack(pod); }
   // Lets go of those of `pods` that have ended and are counted in `status`. Stops containers that

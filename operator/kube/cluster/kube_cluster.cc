@@ -67,6 +67,7 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
                     before->meta.generation == after->meta.generation &&
                     before->meta.labels == after->meta.labels &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
+                    before->meta.checkpoint_request == after->meta.checkpoint_request &&
   if (same) return;  // only its status: nobody but us writes that
   if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
     states_.forget(before->meta.uid);
@@ -156,6 +157,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   observed.progress = observer_.progress_of(job);
   observed.results = final_results(job, pods);
   if (job.status.is_true("Finished")) return observed;
+  job_pods_.hand_on_request(job, pods);
   check_acceptance(job, observed);
   // If no replica is missing, pods can be created: those that are there prove it.
   if (!plan::lacks_replicas(job, observed)) observed.unchecked.reset();

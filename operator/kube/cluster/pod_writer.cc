@@ -104,13 +104,20 @@ void PodWriter::untrack(const Pod& pod) {
   }
 }
 
-void PodWriter::retire(const Pod& pod) {
-  const Json patch = {{"metadata", {{"labels", {{kCurrentLabel, nullptr}}}}}};
+void PodWriter::merge(const Pod& pod, const Json& metadata) {
   write(pod, [&] {
-    const Answer written =
-        client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""});
+    const Answer written = client_.patch(pods(), name_of(pod), PatchKind::merge,
+                                         {{"metadata", metadata}}, {pod.meta.uid, ""});
     take_over(written.text);
   });
+}
+
+void PodWriter::retire(const Pod& pod) {
+  merge(pod, {{"labels", {{kCurrentLabel, nullptr}}}});
+}
+
+void PodWriter::ask_for_checkpoint(const Pod& pod, const std::string& request) {
+  merge(pod, {{"annotations", {{api::kCheckpointAnnotation, request}}}});
 }
 
 }  // namespace muster::kube

@@ -20,7 +20,7 @@ class PodWriter {
   // Returns nothing if the pod is there now, created by us or by a process that was faster with the
   // same pod; else describes the owner of the object with its name. Also throws ApiInvalid.
   std::optional<std::string> create(const Json& pod);
-  // The next three functions succeed if the pod has gone, also if another pod has its name now.
+  // The next four functions succeed if the pod has gone, also if another pod has its name now.
   // remove() asks a pod to leave, or deletes one that has ended. It fails if the pod has changed
   // since it was looked at.
   void remove(const Pod& pod);
@@ -28,10 +28,13 @@ class PodWriter {
   void untrack(const Pod& pod);
   // Takes the pod out of the Service, so that its successor is the only one of its name.
   void retire(const Pod& pod);
+  // Gives the pod of a job's leader this request for a checkpoint, as an annotation.
+  void ask_for_checkpoint(const Pod& pod, const std::string& request);
 
  private:
   std::optional<std::string> look_who_is_there(const Json& pod);
   void write(const Pod& pod, const std::function<void()>& call);
+  void merge(const Pod& pod, const Json& metadata);
   void take_over(const std::string& text);
 
   const Client& client_;

@@ -20,6 +20,7 @@ constexpr int kUnreachableSeconds = 30;
 constexpr const char* kTrainingFolder = "/etc/muster";
 constexpr const char* kTrainingFile = "training.yaml";
 constexpr const char* kTfConfigFile = "tf_config.json";
+constexpr const char* kRequestFile = "checkpoint-request";
 constexpr const char* kKeysFolder = "/etc/muster-tls";
 constexpr int kReadable = 0444;
 constexpr const char* kStorageVolume = "muster-storage";
@@ -72,6 +73,9 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
     list.push_back(variable("MUSTER_PEER_PORTS",
                             std::to_string(kPeerPort + 1) + "-" + std::to_string(kLastPeerPort)));
     if (!job.status.keys().empty()) list.push_back(variable("MUSTER_TLS", kKeysFolder));
+    if (takes_requests(job, replica.role, replica.index))
+      list.push_back(
+          variable("MUSTER_CHECKPOINT_REQUEST", std::string(kTrainingFolder) + "/" + kRequestFile));
   }
   return list;
 }
@@ -98,10 +102,14 @@ Json annotation_file(const char* annotation, const char* file) {
   return {{"path", file}, {"fieldRef", {{"fieldPath", field}}}};
 }
 
-void add_training_file(Json& spec, Json& container) {
-  const Json item = annotation_file(kTrainingAnnotation, kTrainingFile);
+// All replicas have the file of requests, so that their templates are the same; only the leader's
+// is filled.
+void add_training_files(const api::TrainingJob& job, Json& spec, Json& container) {
+  Json items = Json::array({annotation_file(kTrainingAnnotation, kTrainingFile)});
+  if (api::keeps_checkpoints(job))
+    items.push_back(annotation_file(api::kCheckpointAnnotation, kRequestFile));
   spec["volumes"].push_back(
-      {{"name", kTrainingVolume}, {"downwardAPI", {{"items", Json::array({item})}}}});
+      {{"name", kTrainingVolume}, {"downwardAPI", {{"items", std::move(items)}}}});
   container["volumeMounts"].push_back(
       {{"name", kTrainingVolume}, {"mountPath", kTrainingFolder}, {"readOnly", true}});
 }
@@ -190,8 +198,8 @@ void add_requests(const Json& of_template, Json& container) {
 }
 
 // Adds the parts that only a replica of muster-trainer has.
-void add_trainer(const PodSettings& settings, bool runs_trainer, bool with_gpus, Json& spec,
-                 Json& container) {
+void add_trainer(const api::TrainingJob& job, const PodSettings& settings, bool runs_trainer,
+                 bool with_gpus, Json& spec, Json& container) {
   container["image"] = with_gpus ? settings.trainer_cuda_image : settings.trainer_image;
   if (!settings.image_pull_policy.empty()) {
     container["imagePullPolicy"] = settings.image_pull_policy;
@@ -204,7 +212,7 @@ void add_trainer(const PodSettings& settings, bool runs_trainer, bool with_gpus,
                                    {"timeoutSeconds", 2}};
   }
   spec["terminationGracePeriodSeconds"] = kGraceSeconds;
-  add_training_file(spec, container);
+  add_training_files(job, spec, container);
   add_scratch(spec, container);
   restrict(spec, container);
 }
@@ -222,7 +230,7 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
                                             toleration("node.kubernetes.io/unreachable")})}};
   if (!job.training.is_null()) {
     const bool gpus = needs_gpus(job, replica.role);
-    add_trainer(settings, runs_trainer(job, replica.role), gpus, spec, container);
+    add_trainer(job, settings, runs_trainer(job, replica.role), gpus, spec, container);
     if (!job.status.keys().empty()) add_keys(job, spec, container);
     if (gpus) add_gpus(job, replica.role, spec, container);
   }
@@ -231,6 +239,10 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
   spec["containers"] = Json::array({std::move(container)});
   spec.update(gang_pod_spec(job));
   return spec;
+}
+
+bool takes_requests(const api::TrainingJob& job, api::Role role, int index) {
+  return api::keeps_checkpoints(job) && plan::leads(job, role, index);
 }
 
 size_t size_of_variable(const Json& variable) {

@@ -14,8 +14,8 @@ inline constexpr const char* kKeysVolume = "muster-tls";
 //
 // With `training`: the trainer image; ports for peers and HTTP; ready when /healthz answers; user,
 // group and fsGroup 65532, no privileges, a read-only root with /tmp; no service-account token; a
-// grace period of 120 s; training.yaml, projected from the pod's annotation; the job's key pair, if
-// it has one.
+// grace period of 120 s; training.yaml and, if the job keeps checkpoints, the file of requests for
+// one, projected from the pod's annotations; the job's key pair, if it has one.
 // With `device: cuda`, except for a ps: the trainer's image with CUDA; as many nvidia.com/gpu as
 // `devices`, unless the template asks for some; a toleration of their taint; /dev/shm in memory.
 // With any image: requests of 100m CPU and 256Mi, unless the template says how much CPU or memory
@@ -23,6 +23,9 @@ inline constexpr const char* kKeysVolume = "muster-tls";
 // does not answer; the tail of the log as the termination message of an error.
 Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& replica,
                       const std::string& container, const PodSettings& settings);
+
+// Whether this replica publishes the job's checkpoints, and watches a file for requests of more.
+bool takes_requests(const api::TrainingJob& job, api::Role role, int index);
 
 // The most bytes of NAME=value that Linux starts a program with.
 inline constexpr size_t kLongestVariable = 128 * 1024 - 1;

@@ -73,6 +73,8 @@ Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica
   if (!job.training.is_null()) labels[kPortsLabel] = kFixedPorts;
   annotations.update(gang_annotations(job));
   if (!job.training.is_null()) annotations[kTrainingAnnotation] = job.training.dump();
+  if (!job.checkpoint_request.empty() && takes_requests(job, replica.role, replica.index))
+    annotations[api::kCheckpointAnnotation] = job.checkpoint_request;
   return {{"name", pod_name(job, replica.role, replica.index, replica.attempt)},
           {"namespace", job.name_space},
           {"labels", labels},
@@ -166,6 +168,7 @@ std::string template_key(const Json& pod) {
   metadata.erase("ownerReferences");
   metadata["annotations"].erase(kTrainingAnnotation);
   metadata["annotations"].erase(kTfConfigAnnotation);
+  metadata["annotations"].erase(api::kCheckpointAnnotation);
   for (const char* label :
        {kJobLabel, kJobUidLabel, kRoleLabel, kIndexLabel, kAttemptLabel, kRunLabel, kGroupLabel}) {
     metadata["labels"].erase(label);

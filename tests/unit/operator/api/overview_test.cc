@@ -91,15 +91,17 @@ TEST(Progress, TakesWhatTheSchemaHasAndNothingElse) {
   EXPECT_TRUE(progress_of(nullptr).is_null());
   EXPECT_TRUE(progress_of(Json::array({1})).is_null());
   EXPECT_TRUE(progress_of({{"role", "chief"}, {"generation", 3}}).is_null());
-  const Json whole = {{"step", 12},
-                      {"totalSteps", 500},
-                      {"loss", "NaN"},
-                      {"metrics", {{"accuracy", 0.5}}},
-                      {"examplesPerSecond", 12.5},
-                      {"lastCheckpointStep", 10},
-                      {"lastCheckpointTime", "2026-01-02T03:04:05Z"},
-                      {"etaSeconds", 3},
-                      {"goodput", 0.98}};
+  const Json whole = {
+      {"step", 12},
+      {"totalSteps", 500},
+      {"loss", "NaN"},
+      {"metrics", {{"accuracy", 0.5}}},
+      {"examplesPerSecond", 12.5},
+      {"lastCheckpointStep", 10},
+      {"lastCheckpointTime", "2026-01-02T03:04:05Z"},
+      {"requestedCheckpoint", {{"request", "now"}, {"step", 10}, {"checkpoint", "/m/ckpt-10-g1"}}},
+      {"etaSeconds", 3},
+      {"goodput", 0.98}};
   EXPECT_EQ(nlohmann::json(progress_of(whole)), nlohmann::json(whole));
 }
 

@@ -97,6 +97,20 @@ spec:
   replicaSpecs: {chief: {}, worker: {replicas: 2}}
   elastic: {minReplicas: 1, maxReplicas: 8)";
 
+TEST(TrainingJob, OfAClusterMayBeAskedForACheckpoint) {
+  const std::string asks = "  annotations: {muster.dev/checkpoint: now}\n";
+  std::string manifest = std::string(kElastic) + "}\n";
+  TrainingJob job = job_of(manifest);
+  EXPECT_EQ(job.checkpoint_request, "");
+  EXPECT_FALSE(keeps_checkpoints(job));
+  manifest.replace(manifest.find("{name: elastic}"), 15, "\n  name: elastic\n" + asks);
+  job = job_of(manifest + "  storage: {volume: {emptyDir: {}}}\n");
+  EXPECT_EQ(job.checkpoint_request, "now");
+  EXPECT_TRUE(keeps_checkpoints(job));
+  job.training = nullptr;
+  EXPECT_FALSE(keeps_checkpoints(job));
+}
+
 TEST(TrainingJob, MayBeElastic) {
   const TrainingJob job = job_of(std::string(kElastic) + ", batch: perReplica}");
   ASSERT_TRUE(job.elastic);

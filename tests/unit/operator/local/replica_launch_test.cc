@@ -66,6 +66,23 @@ TEST(VisibleGpus, AreEachReplicasOwn) {
   EXPECT_EQ(of(Role::chief, 0, 4), "(unset)");
 }
 
+TEST(ReplicaVariables, NameTheFileOfRequestsForCheckpointsToTheLeaderOfATraining) {
+  api::TrainingJob job = job_of({{Role::ps, 1}, {Role::chief, 1}, {Role::worker, 1}});
+  const Setting setting{JobDirectory("/jobs/mnist"), "/", {}, {}, 4, 0, nullptr, std::nullopt};
+  Addresses addresses;
+  for (const std::string& name : port_names(job)) addresses.ports[name] = 1;
+  const auto file_of = [&](Role role) -> std::string {
+    for (const auto& [name, value] : replica_variables(job, role, 0, 0, setting, addresses))
+      if (name == "MUSTER_CHECKPOINT_REQUEST") return value;
+    return "(unset)";
+  };
+  EXPECT_EQ(file_of(Role::chief), "(unset)");
+  job.training = Json{{"epochs", 1}};
+  EXPECT_EQ(file_of(Role::chief), "/jobs/mnist/checkpoint-request");
+  EXPECT_EQ(file_of(Role::worker), "(unset)");
+  EXPECT_EQ(file_of(Role::ps), "(unset)");
+}
+
 TEST(PortNames, AreThoseOfWorkersToComeToo) {
   api::TrainingJob job = job_of({{Role::chief, 1}, {Role::worker, 1}, {Role::evaluator, 1}});
   const std::vector<std::string> fixed = {"chief-0", "chief-0/http", "worker-0", "worker-0/http",

@@ -48,6 +48,23 @@ TEST(Report, TellsWhatKeepsAReplicaFromBeingReadyOnceForEachCause) {
   EXPECT_EQ(scene.job.status.cause, "");
 }
 
+TEST(Report, TellsOfEachRequestForACheckpointOnceThatItIsMet) {
+  Scene scene(make_job().chief().workers(1));
+  scene.start();
+  const auto meet = [&](const std::string& request, int step) {
+    scene.view.progress["requestedCheckpoint"] = {
+        {"request", request}, {"step", step}, {"checkpoint", "/muster/ckpt"}};
+    return told(scene.step(), "CheckpointTaken");
+  };
+  scene.view.progress = {{"step", 7}};
+  EXPECT_THAT(told(scene.step(), "CheckpointTaken"), IsEmpty());
+  EXPECT_THAT(meet("now\n", 8), ElementsAre("the checkpoint that was asked for (\"now?\") is that "
+                                            "of step 8: /muster/ckpt"));
+  EXPECT_THAT(meet("now\n", 9), IsEmpty()) << "a leader that was replaced names a later one";
+  EXPECT_EQ(scene.job.status.progress["requestedCheckpoint"]["step"], 9);
+  EXPECT_THAT(meet("again", 9), testing::SizeIs(1));
+}
+
 TEST(Report, KeepsTheWordsThatSayWhyAnImageCannotBePulled) {
   Scene scene = pending();
   obstruct(scene, "ImagePullBackOff", "no such manifest");

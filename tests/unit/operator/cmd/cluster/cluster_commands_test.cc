@@ -445,6 +445,117 @@ class ClusterLogsTest : public ClusterCommandsTest {
       const Json running = {{"running", Json::object()}};
       return ok({{"items", Json::array({pod(looks_ < 3 ? waiting : running)})}});
     }
+Json trained_job(const Json& status = Json::object()) {
+  Json value = elastic_job(2, status);
+  value["spec"]["storage"] = {{"volume", {{"emptyDir", Json::object()}}}};
+  return value;
+}
+
+Json with_request_met(const std::string& request, int step) {
+  const std::string folder = "/muster/lab-mnist/checkpoints/ckpt-" + std::to_string(step) + "-g1";
+  return {
+      {"progress",
+       {{"requestedCheckpoint", {{"request", request}, {"step", step}, {"checkpoint", folder}}}}}};
+}
+
+// A job that meets each request at the third look after it, unless another program has made a
+// request of its own by then, which is met in its place.
+class ClusterCheckpointTest : public ClusterCommandsTest {
+ protected:
+  ClusterCheckpointTest() : transport_([this](const Request& request) { return send(request); }) {
+    options_.every = std::chrono::milliseconds(1);
+  }
+
+  Response send(const Request& request) {
+    if (request.method == Method::patch) {
+      requested_ = Json::parse(request.body)["metadata"]["annotations"]["muster.dev/checkpoint"];
+    } else if (!requested_.empty() && ++looks_ == 3) {
+      if (!other_.empty()) requested_ = other_;
+      job_["status"].update(with_request_met(requested_, 1200));
+    }
+    Json seen = job_;
+    if (!requested_.empty()) seen["metadata"]["annotations"]["muster.dev/checkpoint"] = requested_;
+    return ok(seen);
+  }
+
+  std::string output() {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(checkpoint_cluster_job(access(transport_), "mnist", options_), kSuccess);
+    return testing::internal::GetCapturedStdout();
+  }
+
+  Json job_ = trained_job(with_request_met("an earlier one", 7));
+  std::string requested_, other_;
+  int looks_ = 0;
+  CheckpointOptions options_;
+  FakeTransport transport_;
+};
+
+TEST_F(ClusterCheckpointTest, waits_until_its_request_is_met_and_says_where) {
+  EXPECT_EQ(output(),
+            "trainingjob.muster.dev/mnist: checkpoint of step 1200 in "
+            "/muster/lab-mnist/checkpoints/ckpt-1200-g1\n");
+  EXPECT_THAT(requested_, HasSubstr("muster checkpoint, 20"));
+  EXPECT_EQ(looks_, 3);
+}
+
+TEST_F(ClusterCheckpointTest, takes_the_checkpoint_of_a_later_request_for_its_own) {
+  other_ = "by hand";
+  EXPECT_THAT(output(), HasSubstr("checkpoint of step 1200 in"));
+}
+
+TEST_F(ClusterCheckpointTest, only_asks_if_nobody_is_to_wait) {
+  options_.wait = false;
+  EXPECT_EQ(output(), "trainingjob.muster.dev/mnist: asked for a checkpoint\n");
+  EXPECT_EQ(looks_, 0);
+}
+
+TEST_F(ClusterCheckpointTest, says_why_a_job_takes_none_and_asks_for_none) {
+  const Json over = {{"conditions", {condition("SuccessCriteriaMet"), condition("Succeeded")}}};
+  Json nowhere = trained_job();
+  nowhere["spec"].erase("storage");
+  const std::pair<Json, const char*> cases[] = {
+      {job(), "job mnist: expected one with spec.training, found one that runs a program of its"},
+      {trained_job(over), "job mnist: expected one that trains, found one that is Succeeded"},
+      {trained_job({{"conditions", {condition("Suspended", "Suspended")}}}),
+       "job mnist: expected one that trains, found one that is Suspended"},
+      {nowhere, "job mnist: expected spec.storage.volume, where checkpoints outlive"},
+  };
+  for (const auto& [job, why] : cases) {
+    job_ = job;
+    try {
+      checkpoint_cluster_job(access(transport_), "mnist", options_);
+      ADD_FAILURE() << why;
+    } catch (const Invalid& error) {
+      EXPECT_THAT(error.what(), HasSubstr(why));
+    }
+  }
+  EXPECT_EQ(requested_, "");
+}
+
+TEST_F(ClusterCheckpointTest, says_that_the_job_has_ended_or_takes_too_long) {
+  looks_ = 10;  // nothing is met
+  options_.timeout = std::chrono::seconds(1);
+  try {
+    checkpoint_cluster_job(access(transport_), "mnist", options_);
+    ADD_FAILURE();
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr("published within 1 s, found none yet"));
+  }
+  FakeTransport ends([this](const Request& request) {
+    const bool asked = request.method == Method::patch;
+    const Response response = ok(job_);
+    if (asked) job_["status"]["conditions"] = {condition("Succeeded"), condition("Finished")};
+    return response;
+  });
+  try {
+    checkpoint_cluster_job(access(ends), "mnist", options_);
+    ADD_FAILURE();
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("until the checkpoint is published, found it Succeeded"));
+  }
+}
+
     return kube::answer(200, "2026-01-02T03:04:06.25Z two\n2026-01-02T03:04:07Z thr");
   }
   kube::StreamEnd stream(const kube::Transport::OnLine& on_line) {

@@ -12,6 +12,7 @@ namespace {
 
 const char* const kPod = R"({
   "metadata": {"name": "mnist-worker-0-abcde", "namespace": "team", "uid": "u1",
+               "annotations": {"other": "x", "muster.dev/checkpoint": "now"},
     "resourceVersion": "42", "generation": 3, "creationTimestamp": "2026-01-02T03:04:05Z",
     "deletionTimestamp": "2026-01-02T03:05:05Z", "labels": {"muster.dev/job": "mnist", "a": "b"},
     "managedFields": [{"manager": "x"}], "finalizers": ["muster.dev/tracking"],
@@ -46,6 +47,7 @@ TEST(Codec, ReadsWhatDecisionsNeedOfAPod) {
   EXPECT_EQ(pod.meta.label("none"), "");
   EXPECT_EQ(pod.meta.finalizers, std::vector<std::string>{"muster.dev/tracking"});
   EXPECT_EQ(pod.meta.owner_uid, "u9");
+  EXPECT_EQ(pod.meta.checkpoint_request, "now");
   EXPECT_EQ(pod.node, "n1");
   EXPECT_EQ(pod.ip, "10.0.0.7");
   EXPECT_EQ(pod.phase, "Failed");

@@ -30,6 +30,38 @@ TEST_F(JobPodsTest, CreatesNothingTwiceWhileTheViewLags) {
   EXPECT_EQ(server().count("POST pods"), 4);
 }
 
+TEST_F(JobPodsTest, HandsEachRequestForACheckpointOnToTheLeaderOnce) {
+  world_.submit("mnist", training());
+  world_.settle();
+  world_.run_all();
+  world_.run_for(5s);
+  const auto annotate = [&](const std::string& request) {
+    Json job = world_.job();
+    job["metadata"]["annotations"]["muster.dev/checkpoint"] = request;
+    server().put(job);
+    server().forget_calls();
+    world_.settle();
+  };
+  const auto annotation_of = [&](const std::string& replica) {
+    const Json pod = server().object("pods", world_.pod(replica));
+    return string_or(member(pod["metadata"], "annotations"), "muster.dev/checkpoint", "");
+  };
+  annotate("first");
+  EXPECT_EQ(annotation_of("chief-0"), "first");
+  EXPECT_EQ(annotation_of("worker-0"), "");
+  EXPECT_EQ(server().count("PATCH pods"), 1);
+  annotate("second");
+  EXPECT_EQ(annotation_of("chief-0"), "second");
+  world_.run_for(60s);
+  world_.restart_operator();
+  world_.run_for(60s);
+  EXPECT_EQ(server().count("PATCH pods"), 1) << "not again while nothing changes";
+  server().end_pod(world_.pod("chief-0"), 1);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "chief-0.1 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(annotation_of("chief-0"), "second") << "its successor has it from the beginning";
+}
+
 TEST_F(JobPodsTest, LetsPodsGoOnceTheyAreCounted) {
   start();
   server().end_pod(world_.pod("worker-0"), 0);

@@ -277,6 +277,38 @@ TEST(Pods, MountTheJobsStorage) {
   EXPECT_TRUE(mounted_at(pod(trained()), "/muster").contains("emptyDir"));
 }
 
+// The path of each file of the volume that has training.yaml.
+std::vector<std::string> projected_files(const Json& pod) {
+  std::vector<std::string> paths;
+  const Json volume = mounted_at(pod, "/etc/muster");
+  for (const Json& item : volume["downwardAPI"]["items"]) paths.push_back(item["path"]);
+  return paths;
+}
+
+TEST(Pods, OfALeaderWatchAFileOfTheirAnnotationForRequests) {
+  api::TrainingJob job = trained();
+  job.storage_volume = Json::parse(R"({"persistentVolumeClaim": {"claimName": "disk"}})");
+  job.checkpoint_request = "now";
+  const Json leader = pod(job, Role::chief, 0);
+  EXPECT_EQ(variable(leader, "MUSTER_CHECKPOINT_REQUEST"), "/etc/muster/checkpoint-request");
+  EXPECT_EQ(leader["metadata"]["annotations"]["muster.dev/checkpoint"], "now");
+  EXPECT_THAT(projected_files(leader), testing::ElementsAre("training.yaml", "checkpoint-request"));
+  EXPECT_EQ(mounted_at(leader, "/etc/muster")["downwardAPI"]["items"][1]["fieldRef"]["fieldPath"],
+            "metadata.annotations['muster.dev/checkpoint']");
+  for (const Role role : {Role::ps, Role::worker, Role::evaluator}) {
+    const Json other = pod(job, role, 0);
+    EXPECT_EQ(variable(other, "MUSTER_CHECKPOINT_REQUEST"), "(unset)");
+    EXPECT_FALSE(other["metadata"]["annotations"].contains("muster.dev/checkpoint"));
+  }
+  job.replicas.erase(Role::chief);
+  EXPECT_NE(variable(pod(job, Role::worker, 0), "MUSTER_CHECKPOINT_REQUEST"), "(unset)");
+  EXPECT_EQ(template_key(pod(job, Role::worker, 0)), template_key(pod(job, Role::worker, 1)));
+  job.storage_volume = nullptr;
+  const Json forgetful = pod(job, Role::worker, 0);
+  EXPECT_EQ(variable(forgetful, "MUSTER_CHECKPOINT_REQUEST"), "(unset)");
+  EXPECT_THAT(projected_files(forgetful), testing::ElementsAre("training.yaml"));
+}
+
 TEST(Pods, TrainInAFolderOfTheJobsOwn) {
   api::TrainingJob job = trained();
   job.storage_adopt = "lab/before";
