@@ -49,15 +49,28 @@ void expand_rules(Json& schema, const Json& parts) {
   }
 }
 
+// Returns the CEL that compares all fields of `training` but those that say how long it is.
+std::string same_but_length(const Json& training) {
+  std::string all;
+  for (const auto& [name, property] : training["properties"].items()) {
+    if (name == "epochs" || name == "steps") continue;
+    all += (all.empty() ? "" : " && ") + std::string("$same(spec.training.") + name + ")";
+  }
+  return all;
+}
+
 Json build_schema() {
   Json schema = Document::parse(trainingjob_schema_text, "trainingjob.schema.yaml").value();
+  Json training = spec::training_schema();
+  schema["x-rule-parts"]["sameTrainingButLength"] = same_but_length(training);
   expand_rules(schema, schema["x-rule-parts"]);
-  Json& spec = schema["properties"]["spec"]["properties"];
-  spec["training"] = spec::training_schema();
-  spec["training"]["nullable"] = true;
-  spec["training"]["description"] =
+  training["nullable"] = true;
+  training["description"] =
       "What muster-trainer trains, and how; left out by a job that brings its own image. "
-      "Changes only while the job is suspended.";
+      "Changes only while the job is suspended; but a job that has succeeded may be given more "
+      "epochs or steps, and trains on to them.";
+  Json& spec = schema["properties"]["spec"]["properties"];
+  spec["training"] = std::move(training);
   for (const char* role : {"ps", "chief", "master", "worker", "evaluator"}) {
     spec["replicaSpecs"]["properties"][role] = replica_schema(role);
   }

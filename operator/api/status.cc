@@ -48,6 +48,13 @@ ReplicaStatus to_replica_status(const Json& value) {
           count(value, "failed"), count(value, "restarts")};
 }
 
+Json to_json(const TrainingLength& length) {
+  Json value = Json::object();
+  if (length.epochs) value["epochs"] = *length.epochs;
+  if (length.steps) value["steps"] = *length.steps;
+  return value;
+}
+
 Json to_json(const Security& security) {
   if (security.keys.empty()) return {{"transport", "none"}};
   Json value = {{"transport", "tls"}, {"secret", security.keys}};
@@ -167,6 +174,7 @@ Json to_json(const JobStatus& status) {
                 {"restarts", status.restarts}};
   if (!status.counted_uids.empty()) value["countedUids"] = status.counted_uids;
   if (status.run != 0) value["run"] = status.run;
+  if (status.trained_to) value["trainedTo"] = to_json(*status.trained_to);
   if (status.storage_folder) value["storageFolder"] = *status.storage_folder;
   if (status.restart_run != 0) value["restartRun"] = status.restart_run;
   if (status.security) value["security"] = to_json(*status.security);
@@ -210,6 +218,8 @@ JobStatus to_job_status(const Json& value) {
   status.counted_uids = strings_in(member(value, "countedUids"));
   status.restarts = count(value, "restarts");
   status.run = count(value, "run");
+  if (const Json& length = member(value, "trainedTo"); length.is_object())
+    status.trained_to = to_training_length(length);
   if (const Json& folder = member(value, "storageFolder"); folder.is_string())
     status.storage_folder = folder.get<std::string>();
   status.restart_run = count(value, "restartRun");

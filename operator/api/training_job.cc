@@ -161,6 +161,19 @@ std::string folder_of(const TrainingJob& job) {
   return job.status.conditions.empty() ? job.name_space + "-" + job.name : ".";
 }
 
+TrainingLength to_training_length(const Json& value) {
+  const auto number = [&](const char* name) -> std::optional<int64_t> {
+    const Json& found = member(value, name);
+    return found.is_number_integer() ? std::optional(found.get<int64_t>()) : std::nullopt;
+  };
+  return {number("epochs"), number("steps")};
+}
+
+std::optional<TrainingLength> length_of(const TrainingJob& job) {
+  if (job.training.is_null()) return std::nullopt;
+  return to_training_length(job.training);
+}
+
 bool keeps_checkpoints(const TrainingJob& job) {
   return !job.training.is_null() && job.storage_volume.is_object();
 }

@@ -108,6 +108,13 @@ struct Security {
   bool operator==(const Security&) const = default;
 };
 
+// How long a job trains, by its spec.
+struct TrainingLength {
+  std::optional<int64_t> epochs;  // exactly one of the two
+  std::optional<int64_t> steps;
+  bool operator==(const TrainingLength&) const = default;
+};
+
 struct JobStatus {
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
@@ -121,10 +128,13 @@ struct JobStatus {
   int run = 0;                // raised by RestartJob and by resuming: older replicas leave
   std::map<Role, int> group;  // how many of each role TF_CONFIG names, as last planned for; empty:
                               // not planned for yet
-  int restart_run = 0;        // the run that the last RestartJob began; 0: none. A success from
-                              // before it is void
+  int restart_run = 0;        // the run that the last RestartJob began, or more training of a job
+                              // that had ended; 0: none. A success from before it is void
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
+  // The length in the spec of a job that has succeeded; none: it has not, it has no `training`, or
+  // it has succeeded under an operator that is older than this field.
+  std::optional<TrainingLength> trained_to;
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
   std::optional<Security> security;  // none: no replica has peers, or the job is older than this
   std::string cause;  // why replicas are not ready, in the words of the component that
@@ -162,6 +172,7 @@ struct TrainingJob {
   bool deleting = false;
   OwnerTfJob tfjob;
   std::optional<Hold> hold;  // only the cluster sets it
+  std::string checkpoint_request;  // the text of kCheckpointAnnotation; empty: none
 
   bool suspend = false;
   std::string managed_by = kManagedByMuster;
@@ -172,7 +183,6 @@ struct TrainingJob {
   std::string storage_adopt;                  // "namespace/name"; empty: nobody's
   Json storage_volume;
   Transport transport = Transport::tls;
-  std::string checkpoint_request;  // the text of kCheckpointAnnotation; empty: none
   std::map<Role, ReplicaSpec> replicas;
   bool says_master = false;  // the manifest named the chief `master`; TF_CONFIG does too
   DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
@@ -197,6 +207,14 @@ std::string role_name(const TrainingJob& job, Role role);
 // manifest decides, or else the choice that was made when the job was first seen.
 std::string folder_of(const TrainingJob& job);
 
+// Reads `epochs` and `steps` of an object.
+TrainingLength to_training_length(const Json& value);
+// Returns nothing for a job without `training`.
+std::optional<TrainingLength> length_of(const TrainingJob& job);
+
+// Whether the job of a cluster has checkpoints that outlive its pods.
+bool keeps_checkpoints(const TrainingJob& job);
+
 // Whether workers come and go while the others keep running, each with the TF_CONFIG it began with.
 bool workers_may_change(const TrainingJob& job);
 
@@ -207,10 +225,6 @@ int replicas_of(const TrainingJob& job);
 int most_replicas(const TrainingJob& job, Role role);
 
 // Converts a manifest. Precondition: validate() (validate.h) found nothing. Also reads the status,
-
-// Whether the job of a cluster has checkpoints that outlive its pods.
-bool keeps_checkpoints(const TrainingJob& job);
-
 // if any.
 TrainingJob to_training_job(const Json& value);
 

@@ -35,6 +35,7 @@ void finish(Draft& draft, const char* type, const char* decided_by) {
   draft.set(type, true, target.reason, target.message);
   draft.set("Finished", true, target.reason, target.message);
   draft.status.completion_time = draft.now;
+  if (draft.status.is_true("Succeeded")) draft.status.trained_to = api::length_of(draft.job);
   const std::string message =
       "the job has " + std::string(type[0] == 'F' ? "failed: " : "succeeded: ");
   if (type[0] == 'F') {

@@ -100,7 +100,8 @@ void judge_failure(Draft& draft, const ObservedReplica& replica) {
 }
 
 // Accounts for the end of a replica after the job was decided: it is only recorded, and only the
-// evaluator may run again.
+// evaluator may run again. The number of one that left on request is used up too, should the job go
+// on one day (retry.h).
 void account_late_failure(Draft& draft, const ObservedReplica& replica) {
   if (replica.role == Role::evaluator && evaluator_may_run(draft, replica.index)) {
     return judge_failure(draft, replica);
@@ -108,7 +109,9 @@ void account_late_failure(Draft& draft, const ObservedReplica& replica) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
   if (replica.phase == Phase::succeeded) {
     record.succeeded = true;
-  } else if (!is_live(replica) && !left_on_request(replica)) {
+  } else if (left_on_request(replica)) {
+    next_attempt(record);
+  } else if (!is_live(replica)) {
     record.failed = true;
   }
 }

@@ -10,6 +10,7 @@
 #include "operator/plan/replicas.h"
 #include "operator/plan/report.h"
 #include "operator/plan/restarts.h"
+#include "operator/plan/retry.h"
 #include "operator/plan/scaling.h"
 #include "operator/plan/stalls.h"
 #include "operator/plan/suspend.h"
@@ -17,12 +18,15 @@
 namespace muster::plan {
 namespace {
 
-// Plans for a finished job, which changes no more: latecomers leave, and are never judged.
+// Plans for a finished job, which changes no more: latecomers leave, and are never judged. A job
+// that has succeeded under an operator that did not remember its length gets that now.
 void plan_after_the_end(Draft& draft) {
   adopt_records(draft);
   remove_replicas(draft);
   draft.status = draft.job.status;
   draft.status.observed_generation = draft.job.generation;
+  if (draft.status.is_true("Succeeded") && !draft.status.trained_to)
+    draft.status.trained_to = api::length_of(draft.job);
   list_counted(draft);
   enforce_time_to_live(draft);
 }
@@ -60,17 +64,38 @@ void plan_before_the_end(Draft& draft) {
   enforce_time_to_live(draft);
 }
 
-}  // namespace
-
-Plan plan(const api::TrainingJob& job, const Observed& observed, Time now) {
+Plan plan_by_stage(const api::TrainingJob& job, const Observed& observed, Time now) {
   Draft draft(job, observed, now);
-  if (job.deleting || job.managed_by != api::kManagedByMuster) return std::move(draft.plan);
   if (draft.stage() == Stage::finished) {
     plan_after_the_end(draft);
   } else {
     plan_before_the_end(draft);
   }
   return std::move(draft.plan);
+}
+
+std::string text(const api::TrainingLength& length) {
+  return length.epochs ? std::to_string(*length.epochs) + " epochs"
+                       : std::to_string(length.steps.value_or(0)) + " steps";
+}
+
+}  // namespace
+
+Plan plan(const api::TrainingJob& job, const Observed& observed, Time now) {
+  if (job.deleting || job.managed_by != api::kManagedByMuster) {
+    Plan nothing;
+    nothing.status = job.status;
+    return nothing;
+  }
+  if (!asks_for_more(job)) return plan_by_stage(job, observed, now);
+  api::TrainingJob reopened = job;
+  reopened.status = train_on(job);
+  Plan plan = plan_by_stage(reopened, observed, now);
+  plan.events.insert(plan.events.begin(),
+                     {Event::Kind::normal, "TrainsOn",
+                      "the job has succeeded with " + text(*job.status.trained_to) +
+                          " and trains on: spec.training asks for " + text(*api::length_of(job))});
+  return plan;
 }
 
 }  // namespace muster::plan

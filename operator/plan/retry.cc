@@ -16,6 +16,7 @@ api::JobStatus begin_again(const api::TrainingJob& job,
     return std::ranges::find(conditions, condition.type) != conditions.end();
   });
   ++status.run;
+  if (!job.training.is_null()) status.restart_run = status.run;  // all are needed again
   status.restarts = 0;
   status.start_time.reset();
   status.completion_time.reset();
@@ -23,7 +24,8 @@ api::JobStatus begin_again(const api::TrainingJob& job,
   for (api::ReplicaRecord& record : status.records) {
     record.in_round = false;
     if (record.succeeded && job.training.is_null()) continue;
-    next_attempt(record);  // also where the last one was stopped unjudged: its number is used up
+    // One whose end was not seen may live yet, and gets a successor only after it.
+    if (record.succeeded || record.failed) next_attempt(record);
     record.failures_in_row = 0;
     record.not_before = {};
     // The only limit of the evaluator is its own count.
@@ -38,9 +40,20 @@ api::JobStatus retry(const api::TrainingJob& job) {
   return begin_again(job, {"FailureTarget", "Failed", "Finished"});
 }
 
+bool asks_for_more(const api::TrainingJob& job) {
+  const std::optional<api::TrainingLength>& before = job.status.trained_to;
+  const std::optional<api::TrainingLength> now = api::length_of(job);
+  if (!job.status.is_true("Succeeded") || !before || !now) return false;
+  const auto more = [](const std::optional<int64_t>& than, const std::optional<int64_t>& length) {
+    return than && length && *length > *than;
+  };
+  return more(before->epochs, now->epochs) || more(before->steps, now->steps);
+}
+
 api::JobStatus train_on(const api::TrainingJob& job) {
   api::JobStatus status = begin_again(job, {"SuccessCriteriaMet", "Succeeded", "Finished"});
   status.results = nullptr;
+  status.trained_to.reset();
   return status;
 }
 

@@ -11,6 +11,9 @@ namespace muster::plan {
 // again. Precondition: status.is_true("FailureTarget").
 api::JobStatus retry(const api::TrainingJob& job);
 
+// Whether the job has succeeded and its spec has been given more epochs or steps since.
+bool asks_for_more(const api::TrainingJob& job);
+
 // Returns the status with which a job that has succeeded trains on because a user asked for it. All
 // replicas begin a new run, and count as in retry(). Preconditions: status.is_true("Succeeded"),
 // and the job has `training`.

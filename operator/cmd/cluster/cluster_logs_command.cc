@@ -12,6 +12,7 @@
 #include "operator/cmd/show/log_printer.h"
 #include "operator/kube/pods/observe.h"
 #include "operator/plan/describe.h"
+#include "operator/plan/retry.h"
 
 namespace muster::cmd {
 
@@ -153,7 +154,8 @@ int follow(const ClusterAccess& cluster, const ClusterLogOptions& options) {
       if (has_log(pod)) followers.see(replica_of(seen.job, pod), pod, replica_has_ended(pod));
     }
     followers.keep(uids);
-    if (seen.job.status.is_true("Finished") || std::ferror(stdout) != 0) break;
+    const bool finished = seen.job.status.is_true("Finished") && !plan::asks_for_more(seen.job);
+    if (finished || std::ferror(stdout) != 0) break;
     if (followers.empty()) waiting.tell(seen.job, why_nothing(seen));
     std::this_thread::sleep_for(options.every);
     try {

@@ -13,6 +13,7 @@
 #include "operator/cmd/show/summary.h"
 #include "operator/cmd/show/summary_text.h"
 #include "operator/kube/pods/observe.h"
+#include "operator/plan/retry.h"
 
 namespace muster::cmd {
 
@@ -106,9 +107,11 @@ class Watch {
       if (!lost_) lost_ = now;
       return;
     }
-    tell_state(watched);
+    // The operator has yet to see that a job which has succeeded is given more epochs.
+    const bool trains_on = plan::asks_for_more(*watched.job);
+    if (!trains_on) tell_state(watched);
     tell_unattended(watched);
-    if (watched.job->status.is_true("Finished")) return finish(watched);
+    if (watched.job->status.is_true("Finished") && !trains_on) return finish(watched);
     if (is_refused(*watched.job)) end(watched, kBadInput);
   }
 

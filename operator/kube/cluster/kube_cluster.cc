@@ -11,6 +11,7 @@
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
 #include "operator/plan/replicas.h"
+#include "operator/plan/retry.h"
 
 namespace muster::kube {
 
@@ -66,8 +67,8 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
   const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
                     before->meta.generation == after->meta.generation &&
                     before->meta.labels == after->meta.labels &&
-                    before->meta.deleted.has_value() == after->meta.deleted.has_value();
                     before->meta.checkpoint_request == after->meta.checkpoint_request &&
+                    before->meta.deleted.has_value() == after->meta.deleted.has_value();
   if (same) return;  // only its status: nobody but us writes that
   if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
     states_.forget(before->meta.uid);
@@ -156,7 +157,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   observed.replicas = observer_.observe(job, pods);
   observed.progress = observer_.progress_of(job);
   observed.results = final_results(job, pods);
-  if (job.status.is_true("Finished")) return observed;
+  if (job.status.is_true("Finished") && !plan::asks_for_more(job)) return observed;
   job_pods_.hand_on_request(job, pods);
   check_acceptance(job, observed);
   // If no replica is missing, pods can be created: those that are there prove it.

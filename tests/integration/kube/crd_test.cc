@@ -112,7 +112,11 @@ class TrainingJobs : public testing::Test {
   }
 
   static void set_suspended(const std::string& name, bool suspended) {
-    const Json condition = {{"type", "Suspended"}, {"status", suspended ? "True" : "False"}};
+    set_condition(name, "Suspended", suspended);
+  }
+  // Takes the place of the conditions that there were.
+  static void set_condition(const std::string& name, const char* type, bool holds) {
+    const Json condition = {{"type", type}, {"status", holds ? "True" : "False"}};
     const Answer answer =
         change(name, {{"status", {{"conditions", Json::array({condition})}}}}, "/status");
     ASSERT_TRUE(taken(answer)) << answer.body.dump();
@@ -225,9 +229,13 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
   Json other_selector = env("a");
   other_selector["spec"]["nodeSelector"]["disk"] = "b";
   const Json other_volume = {{"persistentVolumeClaim", nullptr}, {"emptyDir", {{"a", "b"}}}};
-  const std::vector<Json> changes = {
+  const std::vector<Json> trainings = {
       {{"training", {{"batchSize", 48}}}},
       {{"training", {{"optimizer", {{"beta1", 0.5}}}}}},
+      {{"training", {{"epochs", 77}}}},
+      {{"training", {{"epochs", nullptr}, {"steps", 77000}}}},
+  };
+  const std::vector<Json> changes = {
       {{"security", {{"transport", "none"}}}},
       {{"storage", {{"mountPath", "/other"}}}},
       {{"storage", {{"volume", other_volume}}}},
@@ -254,15 +262,17 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
     }
   };
   const auto try_all = [&](bool suspended) {
+    try_these(trainings, suspended, "spec.training",
+              "expected no change of training but while the job is suspended");
     try_these(changes, suspended, "spec",
-              "expected no change of training, storage, security, templates, ps.replication");
+              "expected no change of storage, security, templates, ps.replication");
     try_these(sizes, suspended, "spec.replicaSpecs", "suspend it first");
   };
   try_all(false);  // no status yet
   set_suspended("kept", false);
   try_all(false);
   // A status beside the spec is dropped, so that it cannot pass for a write of status alone.
-  const Json disguised = {{"spec", changes[0]}, {"status", {{"writes", 7}}}};
+  const Json disguised = {{"spec", trainings[0]}, {"status", {{"writes", 7}}}};
   EXPECT_EQ(send("PATCH", std::string(kJobs) + "/kept" + dry, disguised, kMergePatch).status, 422);
   set_suspended("kept", true);
   try_all(true);
@@ -281,6 +291,43 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
   for (const Json& patch : free) {
     const Answer answer = change("kept", {{"spec", patch}});
     EXPECT_TRUE(taken(answer)) << patch.dump() << "\n" << answer.body.dump(1);
+  }
+}
+
+TEST_F(TrainingJobs, ThatHaveSucceededMayBeGivenMoreToTrainAndNothingElse) {
+  Json by_epochs = job_named("longer");
+  by_epochs["spec"]["training"]["epochs"] = 2;
+  ASSERT_TRUE(taken(create(by_epochs, true)));
+  Json by_steps = job_named("more-steps");
+  by_steps["spec"]["training"].erase("epochs");
+  by_steps["spec"]["training"]["steps"] = 200;
+  ASSERT_TRUE(taken(create(by_steps, true)));
+  const Json none = nullptr;
+  struct {
+    const char* name;
+    const char* condition;
+    Json training;
+    bool taken;
+  } const cases[] = {
+      {"longer", "Succeeded", {{"epochs", 3}}, true},
+      {"more-steps", "Succeeded", {{"steps", 300}}, true},
+      {"longer", "Failed", {{"epochs", 3}}, false},
+      {"longer", "SuccessCriteriaMet", {{"epochs", 3}}, false},
+      {"longer", "Succeeded", {{"epochs", 1}}, false},
+      {"longer", "Succeeded", {{"epochs", 3}, {"batchSize", 48}}, false},
+      {"longer", "Succeeded", {{"epochs", 3}, {"optimizer", {{"beta1", 0.5}}}}, false},
+      {"longer", "Succeeded", {{"epochs", none}, {"steps", 100000}}, false},
+      {"more-steps", "Succeeded", {{"steps", none}, {"epochs", 100}}, false},
+      {"longer", "Succeeded", none, false},
+  };
+  for (const auto& one : cases) {
+    set_condition(one.name, one.condition, true);
+    const Answer answer = send("PATCH", std::string(kJobs) + "/" + one.name + "?dryRun=All",
+                               {{"spec", {{"training", one.training}}}}, kMergePatch);
+    EXPECT_EQ(taken(answer), one.taken) << one.condition << " " << one.training << "\n"
+                                        << answer.body.dump(1);
+    const bool said = says(answer, "spec.training", "expected no change of training");
+    EXPECT_EQ(said, !one.taken) << answer.body.dump(1);
   }
 }
 
@@ -310,7 +357,7 @@ TEST_F(TrainingJobs, ThatAreElasticAreScaledWithinTheirLimitsWhileTheyRun) {
   for (const Json& patch : {none, wider, per_replica}) {
     const Answer answer = change("elastic", {{"spec", patch}});
     EXPECT_EQ(answer.status, 422) << patch.dump();
-    EXPECT_TRUE(says(answer, "spec", "expected no change of training")) << answer.body.dump(1);
+    EXPECT_TRUE(says(answer, "spec", "expected no change of storage")) << answer.body.dump(1);
   }
   set_suspended("elastic", true);
   EXPECT_TRUE(taken(change("elastic", {{"spec", wider}})));

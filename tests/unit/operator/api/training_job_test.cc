@@ -145,6 +145,7 @@ JobStatus full_status() {
   status.start_time = time;
   status.completion_time = time + 1ms;
   status.final_checkpoint_time = time + 2ms;
+  status.trained_to = TrainingLength{40, std::nullopt};
   status.replica_statuses[Role::chief] = {1, 1, 0, 0, 2};
   status.replica_statuses[Role::evaluator] = {0, 0, 1, 0, 0};
   ReplicaRecord record;

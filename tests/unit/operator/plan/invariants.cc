@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/plan/retry.h"
 #include "tests/unit/operator/plan/builders.h"
 
 namespace muster::plan {
@@ -104,6 +105,11 @@ void check_finished(const api::JobStatus& status) {
   if (status.is_true("Succeeded"))
     require(status.is_true("SuccessCriteriaMet"), "Succeeded undecided");
   if (status.is_true("Failed")) require(status.is_true("FailureTarget"), "Failed undecided");
+}
+
+api::TrainingJob as_begun(api::TrainingJob job) {
+  if (asks_for_more(job)) job.status = train_on(job);
+  return job;
 }
 
 void check_stays_finished(const api::JobStatus& before, const Plan& plan) {
@@ -241,8 +247,10 @@ std::string Invariants::name_of(const ObservedReplica& replica) {
   return name(replica.role, replica.index) + "." + std::to_string(replica.attempt);
 }
 
-void Invariants::check_plan(const api::TrainingJob& job, const Observed& view, Time now,
+// A job that has succeeded and is given more to train begins from another status.
+void Invariants::check_plan(const api::TrainingJob& planned, const Observed& view, Time now,
                             const Plan& plan) {
+  const api::TrainingJob job = as_begun(planned);
   check_irrevocable(job.status, plan.status);
   check_finished(plan.status);
   check_stays_finished(job.status, plan);
@@ -294,8 +302,9 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
   require(after.restarts <= job.run_policy.backoff_limit, "more restarts than backoffLimit");
 }
 
-void Invariants::check_written(const api::TrainingJob& job, const api::JobStatus& before,
-                               const Observed& view, const api::JobStatus& after) {
+void Invariants::check_written(const api::TrainingJob& job, const Observed& view,
+                               const api::JobStatus& after) {
+  const api::JobStatus before = as_begun(job).status;
   check_counts(job, before, view, after);
   for (const ObservedReplica& replica : view.replicas) {
     if (lives(replica)) continue;

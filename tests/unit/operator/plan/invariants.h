@@ -28,9 +28,9 @@ class Invariants {
 
   // A plan as it was made from a job and a view.
   void check_plan(const api::TrainingJob& job, const Observed& view, Time now, const Plan& plan);
-  // The status of a plan was stored over `before`.
-  void check_written(const api::TrainingJob& job, const api::JobStatus& before,
-                     const Observed& view, const api::JobStatus& after);
+  // The status of a plan was stored over the job's.
+  void check_written(const api::TrainingJob& job, const Observed& view,
+                     const api::JobStatus& after);
   // Before a replica is asked to leave.
   void check_removal(const SimulatedWorld& world, const RemoveReplica& removal) const;
   // Before a replica is created.

@@ -77,6 +77,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   in_place += other.in_place;
   cut_off += other.cut_off;
   returned += other.returned;
+  lengthened += other.lengthened;
   return *this;
 }
 
@@ -104,6 +105,7 @@ Outcome Simulator::run() {
 
 void Simulator::chaos_step() {
   if (api::workers_may_change(world_.job) && dice_.percent(10)) return scale_step();
+  if (may_be_lengthened() && dice_.percent(5)) return lengthen();
   const int what = dice_.below(100);
   if (what < 38) {
     controller_round(true);
@@ -200,6 +202,19 @@ void Simulator::user_step() {
   ++world_.job.generation;
 }
 
+bool Simulator::may_be_lengthened() const {
+  return world_.job.status.is_true("Succeeded") && !world_.job.training.is_null() &&
+         outcome_.lengthened < 2;
+}
+
+void Simulator::lengthen() {
+  tell("give the job that has succeeded more epochs");
+  world_.job.training["epochs"] = world_.job.training["epochs"].get<int>() + 1;
+  ++world_.job.generation;
+  ++outcome_.lengthened;
+  evaluated_ = false;
+}
+
 void Simulator::scale_step() {
   int& workers = world_.job.replicas[Role::worker].replicas;
   workers = 1 + dice_.below(4);
@@ -249,7 +264,7 @@ void Simulator::controller_round(bool faulty) {
     world_.job.status = plan.status;
     tell("write the status: restarts " + std::to_string(plan.status.restarts) + ", run " +
          std::to_string(plan.status.run));
-    invariants_.check_written(job, job.status, view, plan.status);
+    invariants_.check_written(job, view, plan.status);
     if (faulty && dice_.percent(8)) return;  // killed between the write and the actions
   }
   std::vector<Action> actions;
@@ -331,7 +346,9 @@ void Simulator::calm_down() {
       for (const ObservedReplica& replica : world_.replicas()) {
         if (lives(replica)) throw Violation(text(replica) + " still lives");
       }
-      return;
+      if (!may_be_lengthened() || !dice_.percent(30)) return;
+      lengthen();
+      continue;
     }
     if (!look_again_) throw Violation("the job is stuck: nothing to do and no time to look again");
     world_.now = *look_again_;

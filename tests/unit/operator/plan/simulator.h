@@ -12,16 +12,18 @@ namespace muster::plan {
 struct Outcome {
   int succeeded = 0, failed = 0;  // jobs
   int restarts = 0, job_restarts = 0, resumed = 0, writes_lost = 0, late_actions = 0, in_place = 0;
-  int cut_off = 0;   // replicas that were given up with their nodes, and lived on
-  int returned = 0;  // workers of elastic jobs that were scaled away and came back
+  int cut_off = 0;     // replicas that were given up with their nodes, and lived on
+  int returned = 0;    // workers of elastic jobs that were scaled away and came back
+  int lengthened = 0;  // jobs that had succeeded and were given more epochs
 
   Outcome& operator+=(const Outcome& other);
 };
 
 // Drives plan() through one random schedule: a job, replicas that start, crash, finish, get evicted
 // or hang; a controller whose views are old, whose writes and calls get lost and which is killed
-// between them; a user who suspends, resumes and scales; a queue that holds the job; a clock that
-// jumps. Then the faults stop, and the job must finish. Everything follows from the seed.
+// between them; a user who suspends, resumes and scales, and gives a job more epochs that has
+// succeeded; a queue that holds the job; a clock that jumps. Then the faults stop, and the job must
+// finish. Everything follows from the seed.
 class Simulator {
  public:
   Simulator(uint64_t seed, Faults faults, bool traced = false);
@@ -39,6 +41,8 @@ class Simulator {
   void chaos_step();
   void replica_step();
   void user_step();
+  bool may_be_lengthened() const;
+  void lengthen();
   void scale_step();
   void time_step();
   void controller_round(bool faulty);

@@ -59,6 +59,7 @@ void expect_to_have_reached_everything(const Outcome& total) {
   EXPECT_GT(total.in_place, enough);
   EXPECT_GT(total.returned, enough);
   EXPECT_GT(total.cut_off, enough);
+  EXPECT_GT(total.lengthened, enough);
 }
 
 TEST(Simulator, HoldsWithLaggingViewsAndLostCalls) {

@@ -157,6 +157,19 @@ struct TwoJobs {
   int looks = 0, looks_of_b = 0;
 };
 
+TEST_F(ClusterCommandsTest, waits_on_for_a_job_that_has_succeeded_and_was_given_more_to_train) {
+  const auto succeeded = [](int epochs) {
+    Json value = job({{"conditions", {condition("Succeeded"), condition("Finished")}},
+                      {"trainedTo", {{"epochs", epochs}}}});
+    value["spec"]["training"] = {{"epochs", 3}};
+    return ok(value);
+  };
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(wait({succeeded(2), ok(job()), succeeded(3)}), kSuccess);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              testing::ContainsRegex("Pending[^$]*Succeeded"));
+}
+
 TEST_F(ClusterCommandsTest, waits_for_all_jobs_at_once_and_tells_a_failure_as_it_happens) {
   const Json records = {{{"role", "worker"}, {"index", 0}, {"failed", true}, {"exitCode", 90}}};
   TwoJobs two;
@@ -432,19 +445,6 @@ TEST_F(ClusterCommandsTest, says_why_a_job_cannot_be_scaled_and_changes_nothing)
   }
 }
 
-// A job of one worker: pending, then running, then finished; its log comes in two connections.
-class ClusterLogsTest : public ClusterCommandsTest {
- protected:
-  Response send(const Request& request) {
-    if (request.path == kJob) {
-      const bool over = looks_++ > 20 && streams_ > 1;
-      return ok(over ? job({{"conditions", Json::array({condition("Finished")})}}) : job());
-    }
-    if (request.path == kPods) {
-      const Json waiting = {{"waiting", {{"reason", "ContainerCreating"}}}};
-      const Json running = {{"running", Json::object()}};
-      return ok({{"items", Json::array({pod(looks_ < 3 ? waiting : running)})}});
-    }
 Json trained_job(const Json& status = Json::object()) {
   Json value = elastic_job(2, status);
   value["spec"]["storage"] = {{"volume", {{"emptyDir", Json::object()}}}};
@@ -556,6 +556,19 @@ TEST_F(ClusterCheckpointTest, says_that_the_job_has_ended_or_takes_too_long) {
   }
 }
 
+// A job of one worker: pending, then running, then finished; its log comes in two connections.
+class ClusterLogsTest : public ClusterCommandsTest {
+ protected:
+  Response send(const Request& request) {
+    if (request.path == kJob) {
+      const bool over = looks_++ > 20 && streams_ > 1;
+      return ok(over ? job({{"conditions", Json::array({condition("Finished")})}}) : job());
+    }
+    if (request.path == kPods) {
+      const Json waiting = {{"waiting", {{"reason", "ContainerCreating"}}}};
+      const Json running = {{"running", Json::object()}};
+      return ok({{"items", Json::array({pod(looks_ < 3 ? waiting : running)})}});
+    }
     return kube::answer(200, "2026-01-02T03:04:06.25Z two\n2026-01-02T03:04:07Z thr");
   }
   kube::StreamEnd stream(const kube::Transport::OnLine& on_line) {

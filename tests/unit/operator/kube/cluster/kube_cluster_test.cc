@@ -53,6 +53,60 @@ TEST_F(KubeClusterTest, BringsAJobToItsEnd) {
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0") << "those that ended by themselves stay";
 }
 
+class TrainOnTest : public KubeClusterTest {
+ protected:
+  TrainOnTest() {
+    world_.submit("mnist", training());
+    world_.settle();
+    succeed();
+  }
+  void succeed() {
+    world_.run_all();
+    for (const char* replica : {"chief-0", "worker-0"}) server().end_pod(world_.pod(replica), 0);
+    world_.settle();
+    server().end_pod(world_.pod("evaluator-0"), 0);
+    for (int i = 0; i < 4; ++i) {
+      world_.settle();
+      server().end_leaving_pods();
+    }
+    world_.settle();
+    EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  }
+  Json status(const char* field) { return member(world_.job()["status"], field); }
+};
+
+TEST_F(TrainOnTest, AJobThatHasSucceededDoesSoWithMoreEpochs) {
+  const Json keys = status("security");
+  change_spec({{"runPolicy", {{"backoffLimit", 3}}}});
+  EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  change_spec({{"training", {{"epochs", 3}}}});
+  EXPECT_EQ(world_.condition("Finished"), "");
+  EXPECT_THAT(world_.events, testing::Contains("mnist: TrainsOn"));
+  EXPECT_EQ(world_.pods(), "chief-0.1 evaluator-0.1 ps-0.1 worker-0.1");
+  EXPECT_NE(status("security"), keys) << "as after RestartJob";
+  const Json chief = server().object("pods", world_.pod("chief-0"));
+  const std::string trains = chief["metadata"]["annotations"]["muster.dev/training"];
+  EXPECT_EQ(Json::parse(trains)["epochs"], 3);
+  succeed();
+  world_.restart_operator();
+  world_.run_for(60s);
+  EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  EXPECT_EQ(status("trainedTo"), (Json{{"epochs", 3}}));
+}
+
+// It was finished by an operator that did not remember how long it had trained.
+TEST_F(TrainOnTest, AJobThatHadFinishedBeforeAnUpgradeDoesSoOnceItsLengthIsKnown) {
+  Json job = world_.job();
+  job["status"].erase("trainedTo");
+  server().put(job);
+  world_.restart_operator();
+  world_.settle();
+  EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  EXPECT_EQ(status("trainedTo"), (Json{{"epochs", 1}}));
+  change_spec({{"training", {{"epochs", 2}}}});
+  EXPECT_EQ(world_.condition("Finished"), "");
+}
+
 TEST_F(KubeClusterTest, AJobTakesItsFirstStepOnce) {
   std::string answer;
   std::atomic<bool> asked;
