@@ -1,5 +1,6 @@
 #include "operator/api/training_job.h"
 
+#include "common/checkpoint_request.h"
 #include "common/json.h"
 #include "operator/api/status.h"
 
@@ -92,7 +93,8 @@ void read_metadata(const Json& metadata, TrainingJob& job) {
   job.uid = string_or(metadata, "uid", "");
   job.resource_version = string_or(metadata, "resourceVersion", "");
   job.generation = integer_or(metadata, "generation", 1);
-  job.checkpoint_request = string_or(member(metadata, "annotations"), kCheckpointAnnotation, "");
+  job.checkpoint_request =
+      counted_request(string_or(member(metadata, "annotations"), kCheckpointAnnotation, ""));
   job.deleting = member(metadata, "deletionTimestamp").is_string();
   for (const Json& owner : member(metadata, "ownerReferences"))
     if (bool_or(owner, "controller", false) && string_or(owner, "kind", "") == "TFJob" &&

@@ -171,8 +171,8 @@ struct TrainingJob {
   std::string resource_version;  // of what was read; only the cluster knows what it means
   bool deleting = false;
   OwnerTfJob tfjob;
-  std::optional<Hold> hold;  // only the cluster sets it
-  std::string checkpoint_request;  // the text of kCheckpointAnnotation; empty: none
+  std::optional<Hold> hold;        // only the cluster sets it
+  std::string checkpoint_request;  // what counts of kCheckpointAnnotation; empty: none
 
   bool suspend = false;
   std::string managed_by = kManagedByMuster;

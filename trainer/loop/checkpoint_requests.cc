@@ -3,8 +3,8 @@
 #include <chrono>
 #include <fstream>
 
+#include "common/checkpoint_request.h"
 #include "common/mutex.h"
-#include "common/shorten.h"
 
 namespace muster::loop {
 
@@ -16,12 +16,10 @@ constexpr std::chrono::seconds kAskAgain{30};
 // Returns "" for a file that cannot be read: it is looked at again soon.
 std::string read(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  std::string text(CheckpointRequests::kLongest + 1, '\0');
+  std::string text(kLongestRequest + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(stream.gcount()));
-  if (text.size() > CheckpointRequests::kLongest)
-    text.resize(character_border(text, CheckpointRequests::kLongest));
-  return text;
+  return counted_request(std::move(text));
 }
 
 }  // namespace

@@ -9,13 +9,11 @@
 namespace muster::loop {
 
 // Watches the file through which somebody outside asks rank 0 for a checkpoint
-// (MUSTER_CHECKPOINT_REQUEST), on a thread of its own. The file's text is the request's name, and
-// each new text is a request; no file, or an empty one, asks for nothing.
+// (MUSTER_CHECKPOINT_REQUEST), on a thread of its own. The file's text, as far as it counts
+// (common/checkpoint_request.h), is the request's name, and each new text is a request; no file, or
+// an empty one, asks for nothing.
 class CheckpointRequests {
  public:
-  // Of a longer text only so many bytes count, as far as they are whole characters.
-  static constexpr size_t kLongest = 1024;
-
   // Calls `ask` with each new text, at first with the one that is there, and with the same text
   // again twice a minute, for a checkpoint that was asked for may fail.
   CheckpointRequests(std::filesystem::path file,

@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kAskAgainAboutConflict = 10s;
 constexpr auto kAskAgainAboutRefusal = 10s;
+constexpr auto kAskAgainAboutRequest = 30s;
 // The largest age of our knowledge of what no watch covers when pods are created: nothing tells
 // when it goes.
 constexpr auto kUnwatchedTrusted = 10s;
@@ -158,13 +159,23 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   observed.progress = observer_.progress_of(job);
   observed.results = final_results(job, pods);
   if (job.status.is_true("Finished") && !plan::asks_for_more(job)) return observed;
-  job_pods_.hand_on_request(job, pods);
+  hand_on_request(job, pods);
   check_acceptance(job, observed);
   // If no replica is missing, pods can be created: those that are there prove it.
   if (!plan::lacks_replicas(job, observed)) observed.unchecked.reset();
   if (!observed.name_conflict) keep_belongings(job, observed);
   settle_doubts(observed);
   return observed;
+}
+
+// Nothing else of the job waits for it.
+void KubeCluster::hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods) {
+  try {
+    job_pods_.hand_on_request(job, pods);
+  } catch (const Unavailable& error) {
+    emit(job, {plan::Event::Kind::warning, "CheckpointNotRequested", error.what()});
+    environment_.wake(key_of(job), now() + kAskAgainAboutRequest);
+  }
 }
 
 // Makes what belongs to the job again if somebody has deleted it, and tries again if the server had

@@ -117,7 +117,11 @@ void PodWriter::retire(const Pod& pod) {
 }
 
 void PodWriter::ask_for_checkpoint(const Pod& pod, const std::string& request) {
-  merge(pod, {{"annotations", {{api::kCheckpointAnnotation, request}}}});
+  try {
+    merge(pod, {{"annotations", {{api::kCheckpointAnnotation, request}}}});
+  } catch (const ApiInvalid& error) {
+    throw Unavailable(error.what());  // the job goes on without
+  }
 }
 
 }  // namespace muster::kube

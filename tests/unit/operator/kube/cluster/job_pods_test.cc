@@ -62,6 +62,27 @@ TEST_F(JobPodsTest, HandsEachRequestForACheckpointOnToTheLeaderOnce) {
   EXPECT_EQ(annotation_of("chief-0"), "second") << "its successor has it from the beginning";
 }
 
+TEST_F(JobPodsTest, GoesOnWithAJobWhoseRequestForACheckpointCannotBeHandedOn) {
+  world_.submit("mnist", training());
+  world_.settle();
+  world_.run_all();
+  world_.run_for(5s);
+  Json job = world_.job();
+  job["metadata"]["annotations"]["muster.dev/checkpoint"] = "now";
+  server().put(job);
+  refuse_all(Method::patch, world_.pod("chief-0"), refusal(403, "Forbidden", "not that pod"));
+  world_.settle();
+  EXPECT_THAT(world_.events, Contains("mnist: CheckpointNotRequested"));
+  EXPECT_THAT(world_.troubles, IsEmpty());
+  server().end_pod(world_.pod("worker-0"), 1);
+  world_.run_for(5s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.1");
+  server().intercept = {};
+  world_.run_for(60s);
+  const Json chief = server().object("pods", world_.pod("chief-0"));
+  EXPECT_EQ(chief["metadata"]["annotations"]["muster.dev/checkpoint"], "now");
+}
+
 TEST_F(JobPodsTest, LetsPodsGoOnceTheyAreCounted) {
   start();
   server().end_pod(world_.pod("worker-0"), 0);
