@@ -1,4 +1,4 @@
-"""Jobs of which more is asked: a checkpoint while they train, and more epochs when they are suspended or have succeeded."""
+"""Jobs of which more is asked: a checkpoint while they train; more epochs of one suspended, or that has succeeded."""
 
 import json
 import os
@@ -32,8 +32,8 @@ def test_a_checkpoint_on_demand_is_taken_by_command_and_by_annotation_while_trai
     jobs.await_step(cluster, namespace, jobs.NAME, 1)
     pods = {pod["metadata"]["uid"] for pod in jobs.running(cluster, namespace, jobs.NAME)}
     # The kubelet refreshes the file of an annotation about once a minute.
-    said = run([MUSTER, "checkpoint", jobs.NAME, "-n", namespace, "--kubeconfig", cluster.kubeconfig, "--timeout", "240"],
-               timeout=300)
+    said = run([MUSTER, "checkpoint", jobs.NAME, "-n", namespace, "--kubeconfig", cluster.kubeconfig,
+                "--timeout", "240"], timeout=300)
     first = requested(cluster, namespace)
     assert f"checkpoint of step {first['step']} in {first['checkpoint']}\n" in said
     folder = f"{namespace}-{jobs.NAME}/checkpoints/{first['checkpoint'].rsplit('/', 1)[1]}"
