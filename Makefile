@@ -1,5 +1,5 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz nightly bench cluster cluster-down e2e docs \
+.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz nightly bench cluster cluster-down e2e e2e-kueue docs \
   format lint clean
 .DEFAULT_GOAL := help
 
@@ -15,7 +15,7 @@ SINCE ?=
 CMAKE_FLAGS ?=
 PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
 NODES ?= 2
-E2E ?= tests/e2e
+E2E ?= $(filter-out %/test_kueue.py, $(wildcard tests/e2e/test_*.py))
 CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns helm
 AS_ROOT = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc' '*.cu' '*.cuh'
@@ -85,11 +85,12 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 	  $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $$corpus $$seeds; \
 	done
 
-nightly:  ## What takes too long for every change: both sanitizers, each fuzz target for 10 minutes, chaos
+nightly:  ## What takes too long for every change: both sanitizers, each fuzz target for 10 minutes, chaos, Kueue
 	@$(MAKE) test-asan
 	@$(MAKE) test-tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) chaos
+	@$(MAKE) e2e-kueue
 	@$(MAKE) lint
 
 bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some rows
@@ -108,8 +109,12 @@ cluster-down:  ## End that Kubernetes and remove what it made
 e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it down; E2E=tests/e2e/test_x.py for some
 	@deploy/setup/install.sh cluster
 	@deploy/setup/python.sh e2e
-	@deploy/setup/go.sh $(CLUSTER_TOOLS) kueue
+	@deploy/setup/go.sh $(CLUSTER_TOOLS)
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 20 --durations-min 5 $(E2E)
+
+e2e-kueue: build  ## The end-to-end tests with Kueue, which takes as long to build as they take
+	@deploy/setup/go.sh kueue
+	@$(MAKE) -o build e2e E2E=tests/e2e/test_kueue.py
 
 docs: install  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml
 	@mkdir -p build

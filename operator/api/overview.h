@@ -11,9 +11,9 @@ namespace muster::api {
 
 // Returns the state of the job by its conditions: Pending, Running, Recovering (it has trained, and
 // has lost replicas with their node, by eviction or by preemption), Restarting, NotAccepted,
-// Suspending, Suspended, the reason for which a queue holds it (Queued, Preempted, ...), Failing
-// (failure is decided, replicas are stopping), Completing (success is decided, replicas are
-// stopping), Failed or Succeeded.
+// Suspending, Suspended, the reason for which a queue holds it (Queued, Preempted, Evicted,
+// Deactivated), Failing (failure is decided, replicas are stopping), Completing (success is
+// decided, replicas are stopping), Failed or Succeeded.
 std::string state_word(const JobStatus& status);
 
 // Returns the ready replicas of those that run or should run: "3/4"; "" before any is counted.

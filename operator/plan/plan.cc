@@ -75,8 +75,8 @@ Plan plan_by_stage(const api::TrainingJob& job, const Observed& observed, Time n
 }
 
 std::string text(const api::TrainingLength& length) {
-  return length.epochs ? std::to_string(*length.epochs) + " epochs"
-                       : std::to_string(length.steps.value_or(0)) + " steps";
+  const int64_t count = length.epochs ? *length.epochs : length.steps.value_or(0);
+  return std::to_string(count) + (length.epochs ? " epoch" : " step") + (count == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -153,10 +153,10 @@ void note_requested_checkpoint(Draft& draft) {
   const std::string request = string_or(requested, "request", "");
   if (request.empty()) return;
   if (request == string_or(requested_in(draft.job.status.progress), "request", "")) return;
-  draft.note("CheckpointTaken", "the checkpoint that was asked for (\"" + clean_line(request) +
-                                    "\") is that of step " +
-                                    std::to_string(integer_or(requested, "step", 0)) + ": " +
-                                    clean_line(string_or(requested, "checkpoint", "?")));
+  draft.note("CheckpointTaken", "the checkpoint of step " +
+                                    std::to_string(integer_or(requested, "step", 0)) +
+                                    " was taken as asked for (\"" + clean_line(request) +
+                                    "\"): " + clean_line(string_or(requested, "checkpoint", "?")));
 }
 
 }  // namespace

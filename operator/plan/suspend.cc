@@ -13,7 +13,7 @@ void follow_suspend(Draft& draft) {
   } else if (stage == Stage::active && began) {
     const bool by_user = suspended->reason == "Suspended" || suspended->reason == "Suspending";
     const std::string reason = by_user ? "Resumed" : "Admitted";
-    const std::string message = by_user ? "the job was resumed" : "its queue has admitted the job";
+    const std::string message = by_user ? "the job was resumed" : "its queue lets the job run";
     draft.set("Suspended", false, reason, message);
     ++draft.status.run;
     draft.status.start_time.reset();

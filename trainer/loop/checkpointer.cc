@@ -62,6 +62,7 @@ Checkpointer::Task Checkpointer::prepare(Synchronizer& synchronizer, const Json&
   {
     const MutexLock lock(mutex_);
     task.manifest.request = wanted_;
+    requested_ = false;
   }
   task.snapshot = synchronizer.snapshot();
   return task;
@@ -69,9 +70,9 @@ Checkpointer::Task Checkpointer::prepare(Synchronizer& synchronizer, const Json&
 
 void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
   begin(synchronizer.position(), Clock::now());
-  requested_ = false;
   try {
     std::optional<Task> owed = take_owed(synchronizer.generation());
+    if (owed) requested_ = false;
     start(owed ? std::move(*owed) : prepare(synchronizer, metrics, false));
   } catch (const Unavailable& error) {
     tell_failure(last_step_, error.what());
@@ -169,10 +170,12 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   }
 }
 
+// One that was published before the request names an earlier one: the request is still to be met.
 void Checkpointer::note_request(const Task& task, const checkpoint::Store::Found& found) {
-  const std::string& name = task.manifest.request;
+  const std::string& name = found.manifest.request;
   {
     const MutexLock lock(mutex_);
+    if (name != task.manifest.request) taken_ = name;
     if (name == met_) return;
     met_ = taken_ = name;
   }

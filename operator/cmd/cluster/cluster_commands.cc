@@ -77,18 +77,49 @@ int suspend_job(const ClusterAccess& cluster, const std::string& name, bool susp
 
 namespace {
 
+// The longest time for which an API server that does not answer is waited for.
+constexpr auto kPatience = std::chrono::minutes(5);
+// After this time the leader should have seen a request (the kubelet takes a minute).
+constexpr auto kSeen = std::chrono::minutes(2);
+
+// Returns nothing while the API server does not answer.
+std::optional<api::TrainingJob> look_at(const ClusterAccess& cluster, const std::string& name) {
+  try {
+    return to_job(cluster.job(name));
+  } catch (const kube::ApiUnavailable& error) {
+    if (!may_pass(error.status())) throw;
+    return std::nullopt;
+  }
+}
+
 CheckpointRequest::Met wait_until_met(const ClusterAccess& cluster, const api::TrainingJob& job,
                                       const CheckpointRequest& request,
                                       const CheckpointOptions& options) {
   using Clock = std::chrono::steady_clock;
   const std::string name = object_name(job.name);
   const auto begun = Clock::now();
+  auto answered = begun;
+  bool told = false;
   for (;; std::this_thread::sleep_for(options.every)) {
-    const api::TrainingJob now = to_job(cluster.job(job.name));
-    if (now.uid != job.uid) cluster.throw_no_such_job(job.name);
-    if (const auto met = request.met(now.status, now.checkpoint_request)) return *met;
-    if (now.status.is_true("Finished") || now.status.is_true("Suspended"))
-      throw Invalid(stopped_text(name, now.status));
+    if (const auto now = look_at(cluster, job.name)) {
+      answered = Clock::now();
+      if (now->uid != job.uid) cluster.throw_no_such_job(job.name);
+      if (const auto met = request.met(now->status, now->checkpoint_request)) return *met;
+      if (now->status.is_true("Finished") || now->status.is_true("Suspended"))
+        throw Invalid(stopped_text(name, now->status));
+      if (now->checkpoint_request.empty())
+        throw Invalid(name + ": expected the annotation " + api::kCheckpointAnnotation +
+                      " to stay, found that somebody has removed it");
+    } else if (Clock::now() - answered >= kPatience) {
+      throw Unavailable(name + ": expected an answer of the API server, found none for 5 minutes");
+    }
+    if (!told && Clock::now() - begun >= kSeen) {
+      told = true;
+      print(stderr,
+            "{}: no checkpoint yet; a leader that an operator before this version has started does "
+            "not see the request: suspend and resume the job\n",
+            name);
+    }
     if (options.timeout.count() > 0 && Clock::now() - begun >= options.timeout)
       throw Unavailable(late_text(name, options));
   }

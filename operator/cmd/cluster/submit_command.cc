@@ -7,6 +7,7 @@
 #include "common/json.h"
 #include "common/output.h"
 #include "operator/api/rules.h"
+#include "operator/api/status.h"
 #include "operator/api/validate.h"
 #include "operator/cmd/cluster/cluster_commands.h"
 #include "operator/cmd/job/job_source.h"
@@ -134,6 +135,12 @@ Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Jso
                   "; --force-conflicts takes these fields from it");
   } catch (const kube::ApiInvalid& error) {
     if (!before || !needs_suspension(error.status())) throw;
+    if (api::to_job_status(member(*before, "status")).is_true("Finished"))
+      throw Invalid(
+          fmt::format("{0}: expected nothing but more epochs or steps for a job that has "
+                      "succeeded, and nothing "
+                      "for one that has failed; found one of {1}",
+                      name.name, refused_changes(*before, manifest)));
     throw Invalid(fmt::format(
         "{0}: expected no change of what decides the training while the job runs, found one of "
         "{1}; `muster suspend {0} -n {2}`, and when `muster status {0} -n {2}` says Suspended "

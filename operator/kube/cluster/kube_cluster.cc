@@ -162,7 +162,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   hand_on_request(job, pods);
   check_acceptance(job, observed);
   // If no replica is missing, pods can be created: those that are there prove it.
-  if (!plan::lacks_replicas(job, observed)) observed.unchecked.reset();
+  if (!plan::lacks_replicas(job, observed) && !plan::asks_for_more(job)) observed.unchecked.reset();
   if (!observed.name_conflict) keep_belongings(job, observed);
   settle_doubts(observed);
   return observed;
@@ -310,7 +310,8 @@ void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
 
 void KubeCluster::remove_job(const api::TrainingJob& job) {
   Client::RemoveOptions options;
-  options.preconditions.uid = job.uid;
+  // Of this version: somebody may have given the job more to do.
+  options.preconditions = {job.uid, job.resource_version};
   client_.remove(training_jobs(), {job.name_space, job.name}, options);
 }
 

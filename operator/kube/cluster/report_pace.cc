@@ -9,10 +9,11 @@ bool is_report(const api::JobStatus& before, const api::JobStatus& after) {
   rest.progress = before.progress;
   rest.cause = before.cause;
   rest.replica_statuses = before.replica_statuses;
-  const api::Condition* was = before.find("Running");
   for (api::Condition& condition : rest.conditions) {
-    if (condition.type != "Running" || was == nullptr) continue;
-    if (condition.status == was->status) condition = *was;
+    const api::Condition* was = before.find(condition.type);
+    if (was == nullptr || condition.status != was->status) continue;
+    const bool is_queues_text = condition.type == "Suspended" && condition.reason == was->reason;
+    if (condition.type == "Running" || is_queues_text) condition = *was;
   }
   return rest == before;
 }

@@ -8,6 +8,7 @@
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
+#include "operator/plan/retry.h"
 
 namespace muster::kube {
 
@@ -18,6 +19,15 @@ constexpr std::chrono::seconds kAgain{5};
 // A TFJob is in a queue itself, and its TrainingJob has its labels.
 bool may_queue(const api::TrainingJob& job) {
   return job.tfjob.name.empty() && job.managed_by == api::kManagedByMuster && !job.deleting;
+}
+
+Json reference_to(const Resource& resource, const std::string& name) {
+  return {{"group", resource.group}, {"kind", resource.kind}, {"name", name}};
+}
+
+// Whether Kueue has changed the Workload, or this process has made it, and that is not in view yet.
+bool is_late(const ApiUnavailable& error) {
+  return error.status().conflict() || error.status().already_exists();
 }
 
 bool runs(const plan::Observed& observed) {
@@ -66,8 +76,7 @@ void QueuedCluster::try_later(const api::TrainingJob& job, const std::function<v
   try {
     return action();
   } catch (const ApiUnavailable& error) {
-    // Kueue writes the same Workload; its write wakes the job too, once it is in view.
-    if (!error.status().conflict()) log::warning(error.what(), {{"job", key_of(job)}});
+    if (!is_late(error)) log::warning(error.what(), {{"job", key_of(job)}});
   } catch (const Unavailable& error) {
     log::warning(error.what(), {{"job", key_of(job)}});
   } catch (const Invalid& error) {
@@ -78,46 +87,73 @@ void QueuedCluster::try_later(const api::TrainingJob& job, const std::function<v
 
 std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
   std::optional<api::TrainingJob> job = inner_.get(key);
-  if (!job) is_new(key, "");
+  if (!job) forget(key);
   if (!enabled_ || !job || !may_queue(*job)) return job;
   const std::optional<QueueRequest> request = request_of(*job);
   if (request && !environment_.sees_queues())
     throw Unavailable("the Workloads and ResourceFlavors of Kueue are not in view yet");
-  const Json workload = workload_of(*job);
+  const Json workload = current_workload_of(*job);
   if (!workload.is_null()) {
     if (request)
       try_later(*job, [&] { tell(*job, job->status, workload); });
     else if (!is_workload_finished(workload))
       try_later(*job, [&] { remove(workload); });
   }
-  if (request && !job->status.is_true("Finished")) follow(*job, *request, workload);
+  const bool runs_no_more = job->status.is_true("Finished") && !plan::asks_for_more(*job);
+  if (request && !runs_no_more) follow(*job, *request, workload);
   return job;
+}
+
+// A view of Workloads may be older than that of jobs: no job that runs is stopped because of one.
+Json QueuedCluster::current_workload_of(const api::TrainingJob& job) const {
+  Json seen = workload_of(job);
+  const api::Condition* suspended = job.status.find("Suspended");
+  const bool was_let_run = suspended != nullptr && suspended->reason == "Admitted";
+  if (!was_let_run || is_reserved(seen) || job.status.is_true("Finished")) return seen;
+  const auto there = client_.get(kube::workloads(), {job.name_space, workload_name(job)});
+  return there && owner_uid_of(*there) == job.uid ? *there : Json();
 }
 
 // Makes the job what its queue lets it be.
 void QueuedCluster::follow(api::TrainingJob& job, const QueueRequest& request, Json workload) {
   if (!workload.is_null()) {
-    try_later(job, [&] { follow_suspend(job, workload); });
-    workload = workload_of(job);
+    try_later(job, [&] {
+      if (follow_suspend(job, workload)) workload = workload_of(job);
+    });
   }
   job.hold = hold_of(job, request, workload);
-  if (job.hold || job.suspend) return;
+  if (job.hold) job.hold->message += trouble_of(key_of(job));
   const auto spec_of = [this](const std::string& name) { return flavor_spec(name); };
   const std::string fewer = admit(job, workload, spec_of);
-  if (is_new(key_of(job), fewer) && !fewer.empty())
+  if (!job.hold && !job.suspend && is_new(key_of(job), fewer))
     inner_.emit(job, {plan::Event::Kind::normal, "AdmittedFewer", fewer});
 }
 
 plan::Observed QueuedCluster::observe(const api::TrainingJob& job) {
   plan::Observed observed = inner_.observe(job);
-  if (job.hold && !job.suspend && !runs(observed)) try_later(job, [&] { join(job, observed); });
+  const bool stands = job.status.is_true("Suspended") && !runs(observed);
+  if (job.hold && !job.suspend && stands) try_later(job, [&] { join(job, observed); });
   return observed;
 }
 
-// Brings the Workload of a job without replicas to what the job is now. One that is reserved or has
-// finished cannot be changed, so it goes, and the pass that sees it gone makes another.
+// Brings the Workload of a job without replicas, whose status says so, to what the job is now. One
+// that is reserved or has finished cannot be changed, so it goes, and the pass that sees it gone
+// makes another.
 void QueuedCluster::join(const api::TrainingJob& job, const plan::Observed& observed) {
   if (observed.name_conflict || observed.invalid_template) return;
+  try {
+    join_queue(job);
+    set_trouble(key_of(job), "");
+  } catch (const ApiUnavailable& error) {
+    if (!is_late(error)) set_trouble(key_of(job), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    set_trouble(key_of(job), error.what());
+    throw;
+  }
+}
+
+void QueuedCluster::join_queue(const api::TrainingJob& job) {
   const std::optional<QueueRequest> request = request_of(job);
   if (!request) return;
   const Json before = workload_of(job);
@@ -130,8 +166,7 @@ void QueuedCluster::join(const api::TrainingJob& job, const plan::Observed& obse
   const WorkloadPriority priority = priority_of(*request, workload);
   workload = kube::workload_of(job, *request, pods_, priority);
   if (before.is_null()) {
-    workloads_.refresh(
-        decode_object<WholeObject>(client_.create(kube::workloads(), workload).text));
+    client_.create(kube::workloads(), workload);
     return;
   }
   Json changed = before;
@@ -145,23 +180,30 @@ WorkloadPriority QueuedCluster::priority_of(const QueueRequest& request,
                                             const Json& workload) const {
   const bool of_queue = !request.priority_class.empty();
   const std::string name = of_queue ? request.priority_class : pod_priority_class(workload);
-  if (name.empty()) return {};
+  if (name.empty()) return default_priority();
   const Resource resource = of_queue ? workload_priority_classes() : priority_classes();
   const std::optional<Json> found = client_.get(resource, {"", name});
   if (!found)
     throw Unavailable("expected the " + resource.kind + " " + name +
                       " that the job names, found none");
-  return {{{"group", resource.group}, {"kind", resource.kind}, {"name", name}},
-          integer_or(*found, "value", 0)};
+  return {reference_to(resource, name), integer_or(*found, "value", 0)};
+}
+
+// That of pods which name none.
+WorkloadPriority QueuedCluster::default_priority() const {
+  for (const Json& one : client_.list(priority_classes(), "", {}))
+    if (bool_or(one, "globalDefault", false))
+      return {reference_to(priority_classes(), name_of(one).name), integer_or(one, "value", 0)};
+  return {};
 }
 
 // Kueue takes the quota of a Workload that is not active. One that somebody else has deactivated
-// stays so.
-void QueuedCluster::follow_suspend(const api::TrainingJob& job, Json workload) {
+// stays so. Returns whether it has changed the Workload.
+bool QueuedCluster::follow_suspend(const api::TrainingJob& job, Json workload) {
   const bool active = bool_or(workload["spec"], "active", true);
   const bool by_suspend =
       member(member(workload, "metadata"), "annotations").contains(kSuspendedAnnotation);
-  if (is_workload_finished(workload)) return;
+  if (is_workload_finished(workload)) return false;
   if (job.suspend && active) {
     workload["metadata"]["annotations"][kSuspendedAnnotation] = "true";
     workload["spec"]["active"] = false;
@@ -169,9 +211,10 @@ void QueuedCluster::follow_suspend(const api::TrainingJob& job, Json workload) {
     workload["metadata"]["annotations"].erase(kSuspendedAnnotation);
     workload["spec"]["active"] = true;
   } else {
-    return;
+    return false;
   }
   update(workload, "");
+  return true;
 }
 
 void QueuedCluster::tell(const api::TrainingJob& job, const api::JobStatus& status, Json workload) {
@@ -188,6 +231,8 @@ bool QueuedCluster::publish_status(const api::TrainingJob& job, const api::JobSt
   if (!enabled_ || !may_queue(job)) return true;
   if (const Json workload = workload_of(job); !workload.is_null())
     try_later(job, [&] { tell(job, status, workload); });
+  if (status.is_true("Suspended") && !job.status.is_true("Suspended"))
+    environment_.wake(key_of(job), now());
   return true;
 }
 
@@ -201,15 +246,31 @@ void QueuedCluster::update(const Json& workload, const char* subresource) {
 
 void QueuedCluster::remove(const Json& workload) {
   Client::RemoveOptions options;
-  options.preconditions.uid = uid_of(workload);
+  options.preconditions = {uid_of(workload),
+                           string_or(workload["metadata"], "resourceVersion", "")};
   client_.remove(kube::workloads(), name_of(workload), options);
 }
 
-// Returns whether this is another text than the last one.
+// Returns whether this is a sentence, and another one than the last.
 bool QueuedCluster::is_new(const std::string& key, const std::string& fewer) {
   const MutexLock lock(mutex_);
-  if (fewer.empty()) return fewer_.erase(key) > 0;
-  return std::exchange(fewer_[key], fewer) != fewer;
+  return std::exchange(said_[key].fewer, fewer) != fewer && !fewer.empty();
+}
+
+void QueuedCluster::set_trouble(const std::string& key, const std::string& trouble) {
+  const MutexLock lock(mutex_);
+  said_[key].trouble = trouble;
+}
+
+std::string QueuedCluster::trouble_of(const std::string& key) const {
+  const MutexLock lock(mutex_);
+  const auto found = said_.find(key);
+  return found == said_.end() || found->second.trouble.empty() ? "" : ": " + found->second.trouble;
+}
+
+void QueuedCluster::forget(const std::string& key) {
+  const MutexLock lock(mutex_);
+  said_.erase(key);
 }
 
 }  // namespace muster::kube

@@ -54,16 +54,22 @@ class QueuedCluster final : public cluster::Cluster {
   void workload_changed(const WholeObject* before, const WholeObject* after);
   std::optional<QueueRequest> request_of(const api::TrainingJob& job) const;
   Json workload_of(const api::TrainingJob& job) const;  // that is in view; null: none
+  Json current_workload_of(const api::TrainingJob& job) const;
   Json flavor_spec(const std::string& name) const;
   void try_later(const api::TrainingJob& job, const std::function<void()>& action);
   void follow(api::TrainingJob& job, const QueueRequest& request, Json workload);
   void join(const api::TrainingJob& job, const plan::Observed& observed);
+  void join_queue(const api::TrainingJob& job);
+  WorkloadPriority default_priority() const;
   WorkloadPriority priority_of(const QueueRequest& request, const Json& workload) const;
-  void follow_suspend(const api::TrainingJob& job, Json workload);
+  bool follow_suspend(const api::TrainingJob& job, Json workload);
   void tell(const api::TrainingJob& job, const api::JobStatus& status, Json workload);
   void update(const Json& workload, const char* subresource);
   void remove(const Json& workload);
   bool is_new(const std::string& key, const std::string& fewer);
+  void set_trouble(const std::string& key, const std::string& trouble);
+  std::string trouble_of(const std::string& key) const;
+  void forget(const std::string& key);
 
   cluster::Cluster& inner_;
   const PodSettings pods_;
@@ -73,8 +79,12 @@ class QueuedCluster final : public cluster::Cluster {
   const Client client_;
   const Store<WholeObject>& training_jobs_;
   Store<WholeObject> workloads_, flavors_;
-  Mutex mutex_;
-  std::map<std::string, std::string> fewer_ MUSTER_GUARDED_BY(mutex_);  // told, by key of the job
+  // By key of the job: the last sentence about fewer workers, and why it cannot join its queue.
+  struct Said {
+    std::string fewer, trouble;
+  };
+  mutable Mutex mutex_;
+  std::map<std::string, Said> said_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -23,6 +23,8 @@ constexpr const char* kRequiredTopology = "kueue.x-k8s.io/podset-required-topolo
 constexpr const char* kPreferredTopology = "kueue.x-k8s.io/podset-preferred-topology";
 constexpr const char* kAnyTopology = "kueue.x-k8s.io/podset-unconstrained-topology";
 constexpr size_t kDigestLength = 5;
+// Of the digest: an operator with another one must not take the jobs that run for changed ones.
+constexpr const char* kAskedVersion = "v1:";
 
 // The fields of a pod by which Kueue counts what it needs and finds a flavor for it.
 constexpr const char* kCountedFields[] = {
@@ -106,7 +108,21 @@ std::string asked_by(const api::TrainingJob& job) {
     Json& of_role = asked[api::name_of(role)] = {{"template", spec.pod_template}};
     if (!comes_and_goes(job, role)) of_role["replicas"] = spec.replicas;
   }
-  return sha256(asked.dump());
+  return kAskedVersion + sha256(asked.dump());
+}
+
+// Returns the name of the WorkloadPriorityClass that the Workload has, or "".
+std::string priority_class_of(const Json& workload) {
+  const Json& reference = member(member(workload, "spec"), "priorityClassRef");
+  const bool of_queue = string_or(reference, "kind", "") == workload_priority_classes().kind;
+  return of_queue ? string_or(reference, "name", "") : "";
+}
+
+bool is_placed_the_same(const Json& workload, const QueueRequest& request) {
+  const Json& spec = member(workload, "spec");
+  return string_or(spec, "queueName", "") == request.queue &&
+         priority_class_of(workload) == request.priority_class &&
+         integer_or(spec, "maximumExecutionTimeSeconds", 0) == request.most_seconds.value_or(0);
 }
 
 const Json* named(const Json& list, const std::string& name) {
@@ -192,6 +208,8 @@ void set_condition(Json& workload, const std::string& type, bool value, const st
   conditions.push_back(std::move(condition));
 }
 
+constexpr const char* kNotReady = "Not all pods are ready or succeeded";
+
 // What Kueue's own integrations do when the last pod of an evicted Workload has gone.
 void give_back(Json& workload, api::Time now) {
   Json& status = workload["status"];
@@ -210,7 +228,9 @@ void give_back(Json& workload, api::Time now) {
   const bool requeued = reason == "Preempted" || reason == "NodeFailures";
   set_condition(workload, "Requeued", requeued, reason, message, now);
   set_condition(workload, "QuotaReserved", false, "Pending", message, now);
+  set_condition(workload, "PodsReady", false, "WaitForStart", kNotReady, now);
   status.erase("admission");
+  status.erase("reclaimablePods");  // its next admission is for all
 }
 
 // Kueue takes no smaller number than it was told while a quota is reserved.
@@ -226,8 +246,6 @@ void tell_done(Json& workload, const api::TrainingJob& job, const api::JobStatus
     int64_t done = std::ranges::count_if(status.records, [&](const api::ReplicaRecord& record) {
       return record.role == *role && (record.succeeded || record.failed);
     });
-    if (comes_and_goes(job, *role))
-      done += std::max<int64_t>(0, count - job.replicas.at(*role).replicas);
     if (const Json* earlier = named(before, name))
       done = std::max(done, integer_or(*earlier, "count", 0));
     if (done > 0) told.push_back({{"name", name}, {"count", std::min(done, count)}});
@@ -236,13 +254,19 @@ void tell_done(Json& workload, const api::TrainingJob& job, const api::JobStatus
 }
 
 void tell_ready(Json& workload, const api::JobStatus& status, api::Time now) {
-  const api::Condition* running = status.find("Running");
-  if (running == nullptr) return;
-  set_condition(workload, "PodsReady", running->status,
-                running->status ? "Started" : "WaitForStart",
-                running->status ? "All pods reached readiness and the workload is running"
-                                : "Not all pods are ready or succeeded",
-                now);
+  const bool ready = status.is_true("Running") || status.is_true("SuccessCriteriaMet");
+  const Json* before = condition_of(workload, "PodsReady");
+  const std::string was = before == nullptr ? "" : string_or(*before, "reason", "");
+  const bool recovers = was == "WaitForRecovery" || was == "Recovered";
+  if (ready) {
+    set_condition(workload, "PodsReady", true, recovers ? "Recovered" : "Started",
+                  "All pods reached readiness and the workload is running", now);
+  } else if (recovers || was == "Started") {
+    set_condition(workload, "PodsReady", false, "WaitForRecovery",
+                  "At least one pod has failed, waiting for recovery", now);
+  } else {
+    set_condition(workload, "PodsReady", false, "WaitForStart", kNotReady, now);
+  }
 }
 
 }  // namespace
@@ -319,23 +343,24 @@ bool is_workload_finished(const Json& workload) {
 
 bool asks_the_same(const Json& workload, const api::TrainingJob& job, const QueueRequest& request) {
   const Json& annotations = member(member(workload, "metadata"), "annotations");
-  if (string_or(annotations, kAskedAnnotation, "") != asked_by(job)) return false;
-  if (is_reserved(workload)) return true;
-  return string_or(member(workload, "spec"), "queueName", "") == request.queue &&
+  const std::string asked = string_or(annotations, kAskedAnnotation, "");
+  if (is_reserved(workload)) return asked == asked_by(job) || !asked.starts_with(kAskedVersion);
+  return asked == asked_by(job) && is_placed_the_same(workload, request) &&
          (!job.elastic || has_the_same_workers(workload, job));
 }
 
 std::optional<api::Hold> hold_of(const api::TrainingJob& job, const QueueRequest& request,
                                  const Json& workload) {
-  const std::string queue = "queue " + request.queue;
-  if (workload.is_null()) return api::Hold{"Queued", "the job joins " + queue};
+  if (workload.is_null()) return api::Hold{"Queued", "the job joins queue " + request.queue};
   if (is_workload_finished(workload) || !asks_the_same(workload, job, request))
-    return api::Hold{"Queued", "the job has changed, and joins " + queue + " again"};
+    return api::Hold{"Queued", "the job needs another Workload, and joins queue " + request.queue};
+  const std::string queue = "queue " + string_or(member(workload, "spec"), "queueName", "");
   if (!is_active(workload)) {
     const std::string why = message_of(workload, "Evicted");
-    return api::Hold{"Deactivated", "the job was taken out of " + queue + " (spec.active of " +
-                                        "Workload " + workload_name(job) + " is false)" +
-                                        (why.empty() ? "" : ": " + why)};
+    return api::Hold{"Deactivated", "the job was taken out of " + queue +
+                                        (why.empty() ? "" : ": ") + why +
+                                        "; set spec.active of Workload " + workload_name(job) +
+                                        " to true to let it wait again"};
   }
   if (is_reserved(workload) && is_true(workload, "Evicted")) {
     const std::string reason = string_or(*condition_of(workload, "Evicted"), "reason", "");

@@ -43,8 +43,8 @@ struct WorkloadPriority {
 // Returns the name of the job's Workload. It follows from the job's name and UID.
 std::string workload_name(const api::TrainingJob& job);
 
-// Returns the job's Workload, with a pod set for each role that has replicas, or may get some. An
-// elastic job may be admitted with fewer workers than it wants, down to minReplicas.
+// Returns the job's Workload, with a pod set for each role that has replicas. An elastic job may be
+// admitted with fewer workers than it wants, down to minReplicas.
 Json workload_of(const api::TrainingJob& job, const QueueRequest& request,
                  const PodSettings& settings, const WorkloadPriority& priority);
 
@@ -55,8 +55,8 @@ bool is_reserved(const Json& workload);  // it counts against a quota
 bool is_admitted(const Json& workload);
 bool is_workload_finished(const Json& workload);
 
-// Whether the Workload says of queue and pods what the job would say now. Once a quota is reserved
-// the queue does not count, and neither does the number of workers of an elastic job.
+// Whether the Workload says of queue, priority and pods what the job would say now. Once a quota is
+// reserved only the pods count, and not the number of workers of an elastic job.
 bool asks_the_same(const Json& workload, const api::TrainingJob& job, const QueueRequest& request);
 
 // Returns why the job may have no replicas now, or nothing if its Workload is admitted. `workload`:
@@ -67,10 +67,9 @@ std::optional<api::Hold> hold_of(const api::TrainingJob& job, const QueueRequest
 // Returns the nodeLabels and tolerations of a ResourceFlavor as its `spec`.
 using FlavorSpec = std::function<Json(const std::string& name)>;
 
-// Changes the job to what was admitted: nodes and tolerations of the flavors, and what admission
-// checks and topology ask for, into the templates; for an elastic job no more workers than that.
-// Returns a sentence if those are fewer than the job wants, else "".
-// Precondition: the Workload is admitted.
+// Changes the job to what was admitted, if anything was: nodes and tolerations of the flavors, and
+// what admission checks and topology ask for, into the templates; for an elastic job no more
+// workers than that. Returns a sentence if those are fewer than the job wants, else "".
 std::string admit(api::TrainingJob& job, const Json& workload, const FlavorSpec& flavor_spec);
 
 // Returns the Workload's next status, by the status of its job: Finished; the quota given back when

@@ -62,7 +62,7 @@ TEST_P(RequestedCheckpoint, is_taken_while_the_job_trains_on) {
   EXPECT_EQ(ask(job, {"--no-wait"}).output, "run: asked for a checkpoint\n");
   run->signal(SIGTERM);
   EXPECT_EQ(run->wait(), 143) << run->output();
-  EXPECT_THAT(run->output(), HasSubstr("the checkpoint that was asked for (\"muster checkpoint, "));
+  EXPECT_THAT(run->output(), HasSubstr(" was taken as asked for (\"muster checkpoint, "));
   const Ended late = ask(job);
   EXPECT_EQ(late.code, kBadInput);
   EXPECT_THAT(late.output, HasSubstr("run: expected a job that runs, found that no `muster run`"));

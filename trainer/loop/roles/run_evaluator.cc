@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -10,6 +11,7 @@
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
+#include "trainer/loop/batches/stopping.h"
 #include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/evaluation/patient_reader.h"
@@ -83,13 +85,23 @@ class EvaluatorLoop {
 
   // Returns true if `found` is the final checkpoint of this training.
   bool evaluate_one(const checkpoint::Store::Found& found, std::stop_token stop) {
-    const bool final = found.manifest.final &&
-                       spec::changes_of_weights(found.manifest.training, training_.json).empty();
+    const bool final = is_final(found.manifest);
     if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final, stop))
       return false;
     last_ = found.directory;
     if (final) best_.settle(found.manifest.position.evaluations);
     return final;
+  }
+
+  // Whether training ends there. One that has ended early ends there with more epochs, too.
+  bool is_final(const checkpoint::Manifest& manifest) const {
+    if (!manifest.final) return false;
+    const auto changes = spec::changes_of_weights(manifest.training, training_.json);
+    const bool only_longer = std::ranges::all_of(changes, [](const spec::Change& change) {
+      return change.path == "epochs" || change.path == "steps";
+    });
+    return changes.empty() ||
+           (only_longer && has_ended(manifest.position.evaluations, training_.spec));
   }
 
   // Returns false if the checkpoint was pruned meanwhile, as there is a newer one; or if asked to

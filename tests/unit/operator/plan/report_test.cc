@@ -58,8 +58,9 @@ TEST(Report, TellsOfEachRequestForACheckpointOnceThatItIsMet) {
   };
   scene.view.progress = {{"step", 7}};
   EXPECT_THAT(told(scene.step(), "CheckpointTaken"), IsEmpty());
-  EXPECT_THAT(meet("now\n", 8), ElementsAre("the checkpoint that was asked for (\"now?\") is that "
-                                            "of step 8: /muster/ckpt"));
+  EXPECT_THAT(meet("now\n", 8),
+              ElementsAre("the checkpoint of step 8 was taken as asked for (\"now?\"): "
+                          "/muster/ckpt"));
   EXPECT_THAT(meet("now\n", 9), IsEmpty()) << "a leader that was replaced names a later one";
   EXPECT_EQ(scene.job.status.progress["requestedCheckpoint"]["step"], 9);
   EXPECT_THAT(meet("again", 9), testing::SizeIs(1));

@@ -159,7 +159,7 @@ TEST(TrainOn, FollowsWhenTheSpecOfASucceededJobAsksForMore) {
   ASSERT_FALSE(plan.events.empty());
   EXPECT_EQ(plan.events[0].reason, "TrainsOn");
   EXPECT_EQ(plan.events[0].message,
-            "the job has succeeded with 1 epochs and trains on: spec.training asks for 3 epochs");
+            "the job has succeeded with 1 epoch and trains on: spec.training asks for 3 epochs");
   for (const char* type : {"SuccessCriteriaMet", "Succeeded", "Finished"})
     EXPECT_EQ(scene.job.status.find(type), nullptr) << type;
   EXPECT_EQ(scene.job.status.start_time, scene.now);

@@ -110,7 +110,7 @@ void KubeWorld::settle() {
     if (tells_of_pods) server.tell(cluster().pods(), "pods");
     server.tell(cluster().services(), "services");
     server.tell(operator_->tfjobs.tfjobs(), "tfjobs");
-    server.tell(operator_->queued.workloads(), "workloads");
+    if (tells_of_workloads) see_workloads();
     server.tell(operator_->queued.flavors(), "resourceflavors");
     const size_t before = server.calls().size();
     const auto next = operator_->controller.work();

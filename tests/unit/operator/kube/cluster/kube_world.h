@@ -25,6 +25,7 @@ class KubeWorld : public Watcher {
   bool leads = true;
   std::set<std::string> allowed_accounts;     // of the next operator
   bool sees_queues = true;                    // else Workloads are not in view
+  bool tells_of_workloads = true;             // else their view stays as it is
   bool tells_of_pods = true;                  // else the view of pods stays as it is
   std::vector<std::string> events, messages;  // "mnist: Started", and what it says
   std::vector<controller::Controller::Trouble> troubles;
@@ -44,6 +45,7 @@ class KubeWorld : public Watcher {
   void restart_operator();
   // Another operator goes on; this one, which may be in the middle of something, stays as it is.
   void take_over();
+  void see_workloads() { server.tell(operator_->queued.workloads(), "workloads"); }
   KubeCluster& cluster() { return operator_->cluster; }
   void wake(const std::string& key, api::Time at);
 

@@ -24,7 +24,7 @@ class QueuedClusterTest : public KubeClusterTest {
       const auto is_of = [&](const char* part) {
         return request.path.find(part) != std::string::npos;
       };
-      return is_of("/workloads") || is_of("priorityclasses/") || rights(request);
+      return is_of("/workloads") || is_of("priorityclasses") || rights(request);
     };
     server().put({{"apiVersion", "kueue.x-k8s.io/v1beta2"},
                   {"kind", "ResourceFlavor"},
@@ -106,6 +106,7 @@ TEST_F(QueuedClusterTest, AJobRunsOnceItsQueueHasAdmittedIt) {
   EXPECT_EQ(workload()["metadata"]["ownerReferences"][0]["uid"], world_.job()["metadata"]["uid"]);
   EXPECT_EQ(world_.condition("Suspended"), "True Queued");
   set_conditions({{"QuotaReserved", {"False", "Pending", "insufficient quota for cpu"}}});
+  world_.run_for(2s);
   EXPECT_EQ(message("Suspended"), "the job waits in queue team-a: insufficient quota for cpu");
   EXPECT_EQ(world_.job()["status"]["state"], "Queued");
 
@@ -157,6 +158,69 @@ TEST_F(QueuedClusterTest, APreemptedJobGivesItsQuotaBackWhenItsLastPodHasGone) {
   admit();
   EXPECT_EQ(world_.pods(), "chief-0.1 evaluator-0.1 ps-0.1 worker-0.1");
   EXPECT_EQ(integer_or(world_.job()["status"], "restarts", 0), 0);
+}
+
+// Kueue evicts a job that is not ready in time, but gives one that recovers another time.
+TEST_F(QueuedClusterTest, AJobThatRecoversIsNotOneThatStarts) {
+  submit();
+  admit();
+  run();
+  server().end_pod(world_.pod("worker-0"), 137);
+  world_.run_for(1s);
+  EXPECT_EQ(of_workload("PodsReady"), "False WaitForRecovery");
+  world_.run_for(60s);
+  run();
+  EXPECT_EQ(of_workload("PodsReady"), "True Recovered");
+  evict();
+  leave();
+  EXPECT_EQ(of_workload("PodsReady"), "False WaitForStart");
+}
+
+// Its next admission must be for all replicas, also for those that had ended.
+TEST_F(QueuedClusterTest, WhatWasGivenBackIsAskedForAgain) {
+  submit();
+  admit();
+  run();
+  server().end_pod(world_.pod("worker-0"), 0);
+  world_.run_for(2s);
+  EXPECT_EQ(workload()["status"]["reclaimablePods"],
+            Json::parse(R"([{"name": "worker", "count": 1}])"));
+  evict();
+  leave();
+  EXPECT_FALSE(workload()["status"].contains("reclaimablePods"));
+}
+
+// The plan may still need an evaluator when a job that has succeeded is evicted.
+TEST_F(QueuedClusterTest, AnEvictedJobInItsEndingKeepsToItsNodes) {
+  submit();
+  admit();
+  run();
+  server().end_pod(world_.pod("chief-0"), 0);
+  world_.run_for(1s);
+  evict();
+  server().end_pod(world_.pod("evaluator-0"), 137);
+  world_.run_for(120s);
+  const Json again = server().object("pods", world_.pod("evaluator-0"));
+  EXPECT_EQ(again["metadata"]["labels"]["muster.dev/attempt"], "1");
+  EXPECT_EQ(again["spec"]["nodeSelector"]["pool"], "spot");
+}
+
+// A mirror of Workloads may lag behind the job's.
+TEST_F(QueuedClusterTest, AnOldViewOfItsWorkloadStopsNoJob) {
+  submit();
+  admit();
+  run();
+  const Json admitted = workload();
+  world_.tells_of_workloads = false;
+  Json old = admitted;
+  old["status"] = Json::object();
+  server().put(old);
+  world_.see_workloads();
+  server().put(admitted);
+  world_.wake("lab/mnist", world_.time);
+  world_.run_for(10s);
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+  EXPECT_EQ(world_.condition("Suspended"), "False Admitted");
 }
 
 // An old view or a new operator must not take a job for one that nobody has admitted.
@@ -247,11 +311,32 @@ TEST_F(QueuedClusterTest, AnElasticJobRunsWithTheWorkersThatWereAdmitted) {
   scale(1);
   leave();
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0");
-  EXPECT_EQ(workload()["status"]["reclaimablePods"],
-            Json::parse(R"([{"name": "worker", "count": 2}])"));
+  EXPECT_FALSE(workload()["status"].contains("reclaimablePods"))
+      << "it may be scaled up again at any time";
   scale(4);
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0 worker-1.1")
       << "no more than were admitted";
+}
+
+TEST_F(QueuedClusterTest, AJobThatIsGivenMoreEpochsWaitsAgain) {
+  submit(training());
+  admit();
+  run();
+  server().end_pod(world_.pod("chief-0"), 0);
+  server().end_pod(world_.pod("evaluator-0"), 0);
+  world_.settle();
+  leave();
+  world_.run_for(60s);
+  leave();
+  ASSERT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  ASSERT_EQ(of_workload("Finished"), "True Succeeded");
+  change_spec({{"training", {{"epochs", 3}}}});
+  world_.run_for(5s);
+  EXPECT_EQ(world_.pods(), "") << "nobody has admitted it";
+  EXPECT_EQ(world_.condition("Suspended"), "True Queued");
+  EXPECT_EQ(of_workload("Finished"), "") << "it is another Workload";
+  admit();
+  EXPECT_THAT(world_.pods(), HasSubstr("chief-0.1"));
 }
 
 TEST_F(QueuedClusterTest, AJobWhoseWorkloadIsDeletedStopsAndJoinsAgain) {
@@ -278,6 +363,10 @@ TEST_F(QueuedClusterTest, AJobThatLeavesItsQueueRuns) {
 TEST_F(QueuedClusterTest, APriorityClassThatIsMissingIsWaitedFor) {
   submit(Json::object(), {{kPriorityLabel, "urgent"}});
   EXPECT_TRUE(server().objects("workloads").empty());
+  world_.run_for(10s);
+  EXPECT_EQ(message("Suspended"),
+            "the job joins queue team-a: expected the WorkloadPriorityClass urgent that the job "
+            "names, found none");
   server().put({{"apiVersion", "kueue.x-k8s.io/v1beta2"},
                 {"kind", "WorkloadPriorityClass"},
                 {"metadata", {{"name", "urgent"}}},

@@ -79,12 +79,18 @@ TEST(Workload, AsksTheSameWhateverTheOperatorsImageIs) {
   const Json made = workload_of(job, request, {"t:1", "c", "", ""}, {});
   EXPECT_TRUE(asks_the_same(made, job, request));
   EXPECT_FALSE(asks_the_same(made, job, {"team-b", "", {}}));
+  EXPECT_FALSE(asks_the_same(made, job, {"team-a", "urgent", {}}));
+  EXPECT_FALSE(asks_the_same(made, job, {"team-a", "", 60}));
   EXPECT_FALSE(asks_the_same(
       made, job_of(R"({"spec": {"replicaSpecs": {"worker": {"replicas": 3}}}})"), request));
   Json reserved = made;
   reserved["status"]["conditions"] =
       Json::array({condition("QuotaReserved", "True", "QuotaReserved", "")});
   EXPECT_TRUE(asks_the_same(reserved, job, {"team-b", "", {}})) << "it cannot change its queue";
+  reserved["metadata"]["annotations"]["muster.dev/asked"] = "v2:0";
+  EXPECT_TRUE(asks_the_same(reserved, job, request)) << "another operator has written it";
+  reserved["metadata"]["annotations"]["muster.dev/asked"] = "v1:0";
+  EXPECT_FALSE(asks_the_same(reserved, job, request));
 }
 
 TEST(Workload, HoldsTheJobUntilItIsAdmitted) {
@@ -119,7 +125,7 @@ TEST(Workload, HoldsTheJobUntilItIsAdmitted) {
       {"deactivated", Json::array({condition("Evicted", "True", "Deactivated", "too often")}),
        false, "Deactivated", "too often"},
       {"finished", Json::array({condition("Finished", "True", "Succeeded", "")}), true, "Queued",
-       "joins queue team-a again"},
+       "joins queue team-a"},
       {"hostile", Json::parse(R"([7, null, {"type": 3}, {"type": "Admitted", "status": true}])"),
        true, "Queued", "waits"},
   };
