@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/json.h"
 #include "operator/plan/retry.h"
 #include "tests/unit/operator/plan/builders.h"
 
@@ -302,8 +303,23 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
   require(after.restarts <= job.run_policy.backoff_limit, "more restarts than backoffLimit");
 }
 
+// Goes by what the job had when it succeeded, not by what the plan says of that.
+void Invariants::check_reopening(const api::TrainingJob& job, const api::JobStatus& after) {
+  const api::JobStatus& before = job.status;
+  const int64_t epochs = integer_or(job.training, "epochs", 0);
+  if (after.is_true("Succeeded") && !before.is_true("Succeeded")) succeeded_with_ = epochs;
+  if (!before.is_true("Finished") || after.is_true("Finished")) return;
+  require(before.is_true("Succeeded"), "a job that has failed is reopened");
+  require(epochs > succeeded_with_, "a job is reopened that was given no more epochs");
+  for (const api::ReplicaRecord& old : before.records) {
+    const api::ReplicaRecord* record = record_of(after, old.role, old.index);
+    require(record && record->attempt >= old.attempt, "an attempt is taken back");
+  }
+}
+
 void Invariants::check_written(const api::TrainingJob& job, const Observed& view,
                                const api::JobStatus& after) {
+  check_reopening(job, after);
   const api::JobStatus before = as_begun(job).status;
   check_counts(job, before, view, after);
   for (const ObservedReplica& replica : view.replicas) {

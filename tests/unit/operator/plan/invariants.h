@@ -40,11 +40,13 @@ class Invariants {
  private:
   void check_counts(const api::TrainingJob& job, const api::JobStatus& before, const Observed& view,
                     const api::JobStatus& after);
+  void check_reopening(const api::TrainingJob& job, const api::JobStatus& after);
   bool is_stray(const ObservedReplica& replica) const { return strays_.contains(name_of(replica)); }
   int new_restarts_in_place(const ObservedReplica& replica);
   static std::string name_of(const ObservedReplica& replica);
 
   Faults faults_;
+  int64_t succeeded_with_ = 0;                // epochs, when the job succeeded last
   std::set<std::string> seen_ends_;           // UIDs whose end a stored status was made from
   std::map<std::string, int> seen_in_place_;  // restarts of a UID that one was made from
   std::set<std::string> strays_;              // created late, by a leader that no longer was one
