@@ -111,6 +111,29 @@ TEST(MusterRunEvaluates, in_the_training_and_ends_it_by_a_metric_that_counts_by_
   }
 }
 
+TEST(MusterRunEvaluates, at_its_end_a_training_that_had_ended_early_and_is_given_more_epochs) {
+  ScriptJob job(kBlobs);
+  const auto run_to = [&](const char* epochs) {
+    return job.muster(
+        {"run", "job.yaml", "--directory", "run", "--continue", "--set",
+         std::string("spec.training.epochs=") + epochs, "--set", "spec.training.evaluation=null",
+         "--set", "spec.training.earlyStopping.patience=1", "--set",
+         "spec.training.checkpoint={everyEpochs: 1}", "--set", "spec.replicaSpecs.evaluator={}",
+         "--set",
+         "spec.training.data.test={syntheticClasses: {samples: 90, shape: [2], classes: 6}}"});
+  };
+  auto first = run_to("400");
+  EXPECT_EQ(first->wait(), kSuccess) << first->output();
+  const Json before = Json::parse(read_text(job.directory() / "summary.json"));
+  ASSERT_EQ(before["stoppedEarly"], true);
+  auto second = run_to("500");
+  EXPECT_EQ(second->wait(), kSuccess) << second->output();
+  const Json after = Json::parse(read_text(job.directory() / "summary.json"));
+  EXPECT_EQ(after["step"], before["step"]);
+  EXPECT_TRUE(after["testAccuracy"].is_number());
+  EXPECT_EQ(after["testAccuracy"], before["testAccuracy"]);
+}
+
 TEST(MusterRunEvaluates, by_no_metric_that_the_loss_does_not_have) {
   ScriptJob job(kBlobs);
   auto run = job.muster({"run", "job.yaml", "--directory", "run", "--set",
