@@ -74,11 +74,6 @@ Plan plan_by_stage(const api::TrainingJob& job, const Observed& observed, Time n
   return std::move(draft.plan);
 }
 
-std::string text(const api::TrainingLength& length) {
-  const int64_t count = length.epochs ? *length.epochs : length.steps.value_or(0);
-  return std::to_string(count) + (length.epochs ? " epoch" : " step") + (count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 Plan plan(const api::TrainingJob& job, const Observed& observed, Time now) {
@@ -91,10 +86,11 @@ Plan plan(const api::TrainingJob& job, const Observed& observed, Time now) {
   api::TrainingJob reopened = job;
   reopened.status = train_on(job);
   Plan plan = plan_by_stage(reopened, observed, now);
-  plan.events.insert(plan.events.begin(),
-                     {Event::Kind::normal, "TrainsOn",
-                      "the job has succeeded with " + text(*job.status.trained_to) +
-                          " and trains on: spec.training asks for " + text(*api::length_of(job))});
+  plan.events.insert(
+      plan.events.begin(),
+      {Event::Kind::normal, "TrainsOn",
+       "the job has succeeded with " + describe(*job.status.trained_to) +
+           " and trains on: spec.training asks for " + describe(*api::length_of(job))});
   return plan;
 }
 

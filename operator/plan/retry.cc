@@ -50,6 +50,11 @@ bool asks_for_more(const api::TrainingJob& job) {
   return more(before->epochs, now->epochs) || more(before->steps, now->steps);
 }
 
+std::string describe(const api::TrainingLength& length) {
+  const int64_t count = length.epochs ? *length.epochs : length.steps.value_or(0);
+  return std::to_string(count) + (length.epochs ? " epoch" : " step") + (count == 1 ? "" : "s");
+}
+
 api::JobStatus train_on(const api::TrainingJob& job) {
   api::JobStatus status = begin_again(job, {"SuccessCriteriaMet", "Succeeded", "Finished"});
   status.results = nullptr;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "operator/api/training_job.h"
 
 namespace muster::plan {
@@ -13,6 +15,9 @@ api::JobStatus retry(const api::TrainingJob& job);
 
 // Whether the job has succeeded and its spec has been given more epochs or steps since.
 bool asks_for_more(const api::TrainingJob& job);
+
+// Returns "4 epochs" or "1 step".
+std::string describe(const api::TrainingLength& length);
 
 // Returns the status with which a job that has succeeded trains on because a user asked for it. All
 // replicas begin a new run, and count as in retry(). Preconditions: status.is_true("Succeeded"),

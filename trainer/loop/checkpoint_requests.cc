@@ -1,9 +1,14 @@
 #include "trainer/loop/checkpoint_requests.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
-#include <fstream>
 
 #include "common/checkpoint_request.h"
+#include "common/descriptor.h"
 #include "common/mutex.h"
 
 namespace muster::loop {
@@ -13,12 +18,15 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenLooks{500};
 constexpr std::chrono::seconds kAskAgain{30};
 
-// Returns "" for a file that cannot be read: it is looked at again soon.
+// Returns "" for what cannot be read, or is no file: it is looked at again soon.
 std::string read(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
+  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat what {};
+  if (descriptor.get() < 0 || ::fstat(descriptor.get(), &what) != 0 || !S_ISREG(what.st_mode))
+    return "";
   std::string text(kLongestRequest + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(stream.gcount()));
+  const ssize_t bytes = ::pread(descriptor.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, bytes)));
   return counted_request(std::move(text));
 }
 

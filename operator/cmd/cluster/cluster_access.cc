@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <prometheus/registry.h>
 
+#include "common/error.h"
+#include "common/exit_code.h"
 #include "common/file.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/http/config.h"
@@ -111,6 +113,7 @@ std::string object_name(const std::string& job) {
 }
 
 bool is_local_job(const std::string& argument) {
+  if (argument.empty()) throw Invalid("expected a job's directory or name, found \"\"", kUsage);
   const bool path = argument.find('/') != std::string::npos || argument == "." || argument == "..";
   return path || is_there(local::JobDirectory(argument).state());
 }

@@ -12,6 +12,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "common/output.h"
 #include "common/process.h"
 #include "common/random.h"
@@ -325,12 +326,30 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
+// Throws Invalid where training on would end at once. One that had ended early may go on by another
+// rule for that.
+void require_more_to_train(const JobSource& source, const JobState& state) {
+  const std::optional<api::TrainingLength>& before = source.job.status.trained_to;
+  const Json summary = summary_of(source.setting.directory, source.job, state.replicas, 0);
+  const bool ended_early = bool_or(summary, "stoppedEarly", false) || given(summary, "reached");
+  if (!before || ended_early || plan::asks_for_more(source.job)) return;
+  throw Invalid(
+      fmt::format("{}: --continue: expected more epochs or steps than the {} that the job has been "
+                  "trained for, "
+                  "found {}",
+                  shown(source.setting.directory.root()), plan::describe(*before),
+                  plan::describe(*api::length_of(source.job))));
+}
+
 // Whether the user asks for more of a job that has succeeded. Throws Invalid for one without
 // `training`: what another program would do is not known.
-bool trains_on(const JobSource& source, const RunOptions& options) {
+bool trains_on(const JobSource& source, const JobState& state, const RunOptions& options) {
   if (!options.go_on || !source.job.status.is_true("Succeeded")) return false;
   if (changes_since_last_run(source).empty()) return false;
-  if (!source.job.training.is_null()) return true;
+  if (!source.job.training.is_null()) {
+    require_more_to_train(source, state);
+    return true;
+  }
   throw Invalid(
       "--continue: expected a job with spec.training, found one that runs a program of "
       "its own: give it another --directory",
@@ -441,7 +460,7 @@ int run_job(const RunOptions& options) {
   JobState state = adopt_state(source);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
   if (retries) notes.push_back(retry_failed(source, state));
-  const bool goes_on = trains_on(source, options);
+  const bool goes_on = trains_on(source, state, options);
   if (goes_on) {
     source.job.status = plan::train_on(source.job);
     state.status = api::to_json(source.job.status);

@@ -155,6 +155,11 @@ TEST_F(MnistRun, that_has_succeeded_trains_on_to_the_weights_of_a_longer_trainin
   auto unchanged = run("parts", {}, {"--continue"});
   EXPECT_EQ(unchanged->wait(), kSuccess);
   EXPECT_THAT(unchanged->output(), HasSubstr("It had finished already"));
+  auto no_more = run("parts", {"spec.training.optimizer.learningRate=0.5"}, {"--continue"});
+  EXPECT_EQ(no_more->wait(), kBadInput);
+  EXPECT_THAT(no_more->output(),
+              HasSubstr("expected more epochs or steps than the 1 epoch that the "
+                        "job has been trained for, found 1 epoch"));
   auto second = run("parts", {"spec.training.epochs=2"}, {"--continue"});
   EXPECT_EQ(second->wait(), kSuccess) << second->output();
   EXPECT_THAT(second->output(), HasSubstr("mnist-mlp: trains on in parts"));

@@ -1,6 +1,7 @@
 #include "trainer/loop/checkpoint_requests.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "common/checkpoint_request.h"
 #include "common/file.h"
@@ -55,6 +56,17 @@ TEST(CheckpointRequestsTest, TheTextThatIsThereAtFirstIsOneToo) {
   Asked asked;
   const CheckpointRequests requests(file, [&](const std::string& text) { asked.add(text); });
   EXPECT_EQ(asked.newest_of(1), "before");
+}
+
+TEST(CheckpointRequestsTest, WhatIsNoFileHoldsUpNothing) {
+  const std::filesystem::path file = fresh_folder("request-pipe") / "request";
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  Asked asked;
+  const CheckpointRequests requests(file, [&](const std::string& text) { asked.add(text); });
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("/dev/zero", file);
+  write_file_atomically(file, "after");
+  EXPECT_EQ(asked.newest_of(1), "after");
 }
 
 }  // namespace
