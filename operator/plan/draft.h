@@ -47,6 +47,8 @@ struct Draft {
   Stage stage() const;
   // Whether the job may have replicas: nobody has suspended it, and no queue holds it.
   bool may_run() const { return !job.suspend && !job.hold; }
+  // Returns why a queue holds the job; null if none does, or if somebody has suspended it anyway.
+  const api::Hold* queue_hold() const { return job.hold && !job.suspend ? &*job.hold : nullptr; }
   // Whether replicas may be created, as far as is known.
   bool accepted() const;
 

@@ -109,9 +109,9 @@ void report_running(Draft& draft, const Readiness& readiness) {
   const std::string wanted = std::to_string(readiness.wanted);
   switch (draft.stage()) {
     case Stage::suspending:
-      return draft.set("Running", false, "Suspended",
-                       draft.job.hold && !draft.job.suspend ? "its queue holds the job"
-                                                            : "the job is suspended");
+      return draft.set(
+          "Running", false, "Suspended",
+          draft.queue_hold() != nullptr ? "its queue holds the job" : "the job is suspended");
     case Stage::succeeding:
     case Stage::failing:
       return draft.set("Running", false, "Finishing", "the job is decided; its replicas stop");

@@ -50,6 +50,10 @@ bool asks_for_more(const api::TrainingJob& job) {
   return more(before->epochs, now->epochs) || more(before->steps, now->steps);
 }
 
+bool stays_finished(const api::TrainingJob& job) {
+  return job.status.is_true("Finished") && !asks_for_more(job);
+}
+
 std::string describe(const api::TrainingLength& length) {
   const int64_t count = length.epochs ? *length.epochs : length.steps.value_or(0);
   return std::to_string(count) + (length.epochs ? " epoch" : " step") + (count == 1 ? "" : "s");

@@ -16,6 +16,9 @@ api::JobStatus retry(const api::TrainingJob& job);
 // Whether the job has succeeded and its spec has been given more epochs or steps since.
 bool asks_for_more(const api::TrainingJob& job);
 
+// Whether the job has finished and has been given nothing more to train since.
+bool stays_finished(const api::TrainingJob& job);
+
 // Returns "4 epochs" or "1 step".
 std::string describe(const api::TrainingLength& length);
 

@@ -7,9 +7,9 @@ void follow_suspend(Draft& draft) {
   const bool began = suspended && (suspended->status || suspended->reason == "Suspending");
   const Stage stage = draft.stage();
   if (stage == Stage::suspending && !began) {
-    const bool by_queue = draft.job.hold && !draft.job.suspend;
+    const api::Hold* hold = draft.queue_hold();
     draft.set("Suspended", false, "Suspending",
-              "the replicas are being stopped" + (by_queue ? ": " + draft.job.hold->message : ""));
+              "the replicas are being stopped" + (hold != nullptr ? ": " + hold->message : ""));
   } else if (stage == Stage::active && began) {
     const bool by_user = suspended->reason == "Suspended" || suspended->reason == "Suspending";
     const std::string reason = by_user ? "Resumed" : "Admitted";
@@ -22,7 +22,7 @@ void follow_suspend(Draft& draft) {
 }
 
 api::Hold hold_of(const Draft& draft) {
-  if (draft.job.hold && !draft.job.suspend) return *draft.job.hold;
+  if (const api::Hold* hold = draft.queue_hold()) return *hold;
   return {"Suspended", "the job is suspended: no replica runs"};
 }
 

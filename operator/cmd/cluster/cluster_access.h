@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -61,6 +62,8 @@ class ClusterAccess {
 // Whether a later call may succeed: there was no answer, or none that says anything about the
 // request.
 bool may_pass(const kube::ApiStatus& status);
+// The longest time for which commands wait for an API server that does not answer.
+inline constexpr std::chrono::minutes kPatience{5};
 
 // Runs `command` on the cluster that `flags` name. Throws Invalid or Unavailable, in one line. Call
 // it once per process.

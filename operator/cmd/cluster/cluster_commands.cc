@@ -77,8 +77,6 @@ int suspend_job(const ClusterAccess& cluster, const std::string& name, bool susp
 
 namespace {
 
-// The longest time for which an API server that does not answer is waited for.
-constexpr auto kPatience = std::chrono::minutes(5);
 // After this time the leader should have seen a request (the kubelet takes a minute).
 constexpr auto kSeen = std::chrono::minutes(2);
 

@@ -154,8 +154,7 @@ int follow(const ClusterAccess& cluster, const ClusterLogOptions& options) {
       if (has_log(pod)) followers.see(replica_of(seen.job, pod), pod, replica_has_ended(pod));
     }
     followers.keep(uids);
-    const bool finished = seen.job.status.is_true("Finished") && !plan::asks_for_more(seen.job);
-    if (finished || std::ferror(stdout) != 0) break;
+    if (plan::stays_finished(seen.job) || std::ferror(stdout) != 0) break;
     if (followers.empty()) waiting.tell(seen.job, why_nothing(seen));
     std::this_thread::sleep_for(options.every);
     try {

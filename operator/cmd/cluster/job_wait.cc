@@ -21,9 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The longest time for which an API server that does not answer is waited for.
-constexpr auto kPatience = std::chrono::minutes(5);
-
 bool is_over(const WaitOptions& options, Clock::time_point begin) {
   return options.timeout.count() > 0 && Clock::now() - begin >= options.timeout;
 }
@@ -108,10 +105,9 @@ class Watch {
       return;
     }
     // The operator has yet to see that a job which has succeeded is given more epochs.
-    const bool trains_on = plan::asks_for_more(*watched.job);
-    if (!trains_on) tell_state(watched);
+    if (!plan::asks_for_more(*watched.job)) tell_state(watched);
     tell_unattended(watched);
-    if (watched.job->status.is_true("Finished") && !trains_on) return finish(watched);
+    if (plan::stays_finished(*watched.job)) return finish(watched);
     if (is_refused(*watched.job)) end(watched, kBadInput);
   }
 

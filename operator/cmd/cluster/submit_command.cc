@@ -138,8 +138,7 @@ Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Jso
     if (api::to_job_status(member(*before, "status")).is_true("Finished"))
       throw Invalid(
           fmt::format("{0}: expected nothing but more epochs or steps for a job that has "
-                      "succeeded, and nothing "
-                      "for one that has failed; found one of {1}",
+                      "succeeded, and nothing for one that has failed; found one of {1}",
                       name.name, refused_changes(*before, manifest)));
     throw Invalid(fmt::format(
         "{0}: expected no change of what decides the training while the job runs, found one of "

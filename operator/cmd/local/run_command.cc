@@ -335,8 +335,7 @@ void require_more_to_train(const JobSource& source, const JobState& state) {
   if (!before || ended_early || plan::asks_for_more(source.job)) return;
   throw Invalid(
       fmt::format("{}: --continue: expected more epochs or steps than the {} that the job has been "
-                  "trained for, "
-                  "found {}",
+                  "trained for, found {}",
                   shown(source.setting.directory.root()), plan::describe(*before),
                   plan::describe(*api::length_of(source.job))));
 }

@@ -64,13 +64,13 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
               queue_environment()),
       tfjobs_(queued_, transport_, cluster_.jobs(), options_.tfjobs, tfjob_environment()),
       controller_(tfjobs_, report_trouble, {}, &metrics_) {
-  watch(cluster_.jobs(), kube::training_jobs(), "", needed_);
+  watch(cluster_.jobs(), kube::training_jobs(), "", &needed_);
   // Other jobs are run although the definitions of TFJobs and queues may be missing.
   if (options_.tfjobs != kube::TakenTfJobs::none)
-    watch(tfjobs_.tfjobs(), kube::tfjobs(), "", of_tfjobs_);
+    watch(tfjobs_.tfjobs(), kube::tfjobs(), "", nullptr);
   if (options_.kueue) watch_queues();
-  watch(cluster_.pods(), kube::pods(), kube::kJobLabel, needed_);
-  watch(cluster_.services(), kube::services(), kube::kJobLabel, needed_);
+  watch(cluster_.pods(), kube::pods(), kube::kJobLabel, &needed_);
+  watch(cluster_.services(), kube::services(), kube::kJobLabel, &needed_);
   serve();
 }
 
@@ -110,7 +110,7 @@ void OperatorProcess::wake(const std::string& key, api::Time at) {
 // Fills the store by one reflector for each namespace, which needs no right in any other.
 template <class T>
 void OperatorProcess::watch(kube::Store<T>& store, const kube::Resource& resource,
-                            const std::string& label_selector, Reflectors& group) {
+                            const std::string& label_selector, Reflectors* group) {
   kube::Reflector::Settings settings;
   settings.resource = resource;
   settings.label_selector = label_selector;
@@ -124,20 +124,20 @@ void OperatorProcess::watch(kube::Store<T>& store, const kube::Resource& resourc
 
 // ResourceFlavors are in no namespace.
 void OperatorProcess::watch_queues() {
-  watch(queued_.workloads(), kube::workloads(), kube::kJobLabel, of_queues_);
+  watch(queued_.workloads(), kube::workloads(), kube::kJobLabel, &of_queues_);
   kube::Reflector::Settings settings;
   settings.resource = kube::resource_flavors();
-  add_reflector(queued_.flavors(), settings, of_queues_);
+  add_reflector(queued_.flavors(), settings, &of_queues_);
 }
 
 void OperatorProcess::add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings,
-                                    Reflectors& group) {
+                                    Reflectors* group) {
   const auto report = [](const std::string& trouble, std::chrono::milliseconds pause) {
     log::warning(trouble, {{"retryInMs", pause.count()}});
   };
   reflectors_.push_back(
       std::make_unique<kube::Reflector>(transport_, mirror, std::move(settings), report));
-  group.push_back(reflectors_.back().get());
+  if (group != nullptr) group->push_back(reflectors_.back().get());
 }
 
 void OperatorProcess::serve() {

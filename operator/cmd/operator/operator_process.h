@@ -76,13 +76,13 @@ class OperatorProcess {
   kube::QueuedCluster::Environment queue_environment();
   kube::TfJobCluster::Environment tfjob_environment();
   void wake(const std::string& key, api::Time at);
-  // The reflectors that are begun are put into `group`.
+  // The reflectors that are begun are put into `group`; null: nobody waits for them.
   using Reflectors = std::vector<const kube::Reflector*>;
   template <class T>
   void watch(kube::Store<T>& store, const kube::Resource& resource,
-             const std::string& label_selector, Reflectors& group);
+             const std::string& label_selector, Reflectors* group);
   void watch_queues();
-  void add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings, Reflectors& group);
+  void add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings, Reflectors* group);
   void serve();
   bool wait_to_lead(const std::stop_token& stop);
   void begin_to_act();
@@ -103,8 +103,8 @@ class OperatorProcess {
   controller::Controller controller_;
   std::vector<std::unique_ptr<kube::Mirror>> parts_;  // of the mirrors, by namespace
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
-  Reflectors needed_;                 // whose first lists are waited for
-  Reflectors of_queues_, of_tfjobs_;  // for these only their own jobs wait
+  Reflectors needed_;     // whose first lists are waited for
+  Reflectors of_queues_;  // for these only jobs in queues wait
   std::optional<HttpServer> http_;
 };
 

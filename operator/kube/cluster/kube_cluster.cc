@@ -158,7 +158,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   observed.replicas = observer_.observe(job, pods);
   observed.progress = observer_.progress_of(job);
   observed.results = final_results(job, pods);
-  if (job.status.is_true("Finished") && !plan::asks_for_more(job)) return observed;
+  if (plan::stays_finished(job)) return observed;
   hand_on_request(job, pods);
   check_acceptance(job, observed);
   // If no replica is missing, pods can be created: those that are there prove it.
@@ -310,7 +310,7 @@ void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
 
 void KubeCluster::remove_job(const api::TrainingJob& job) {
   Client::RemoveOptions options;
-  // Of this version: somebody may have given the job more to do.
+  // Only this version may go: somebody may have given the job more to do.
   options.preconditions = {job.uid, job.resource_version};
   client_.remove(training_jobs(), {job.name_space, job.name}, options);
 }

@@ -99,8 +99,7 @@ std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
     else if (!is_workload_finished(workload))
       try_later(*job, [&] { remove(workload); });
   }
-  const bool runs_no_more = job->status.is_true("Finished") && !plan::asks_for_more(*job);
-  if (request && !runs_no_more) follow(*job, *request, workload);
+  if (request && !plan::stays_finished(*job)) follow(*job, *request, workload);
   return job;
 }
 
@@ -162,9 +161,8 @@ void QueuedCluster::join_queue(const api::TrainingJob& job) {
   if (!stale) return;
   if (!before.is_null() && (is_workload_finished(before) || is_reserved(before)))
     return remove(before);
-  Json workload = kube::workload_of(job, *request, pods_, {});
-  const WorkloadPriority priority = priority_of(*request, workload);
-  workload = kube::workload_of(job, *request, pods_, priority);
+  Json workload = kube::workload_of(job, *request, pods_);
+  set_priority(workload, priority_of(*request, workload));
   if (before.is_null()) {
     client_.create(kube::workloads(), workload);
     return;
@@ -189,7 +187,7 @@ WorkloadPriority QueuedCluster::priority_of(const QueueRequest& request,
   return {reference_to(resource, name), integer_or(*found, "value", 0)};
 }
 
-// That of pods which name none.
+// Returns the priority of pods that name none.
 WorkloadPriority QueuedCluster::default_priority() const {
   for (const Json& one : client_.list(priority_classes(), "", {}))
     if (bool_or(one, "globalDefault", false))

@@ -23,7 +23,8 @@ constexpr const char* kRequiredTopology = "kueue.x-k8s.io/podset-required-topolo
 constexpr const char* kPreferredTopology = "kueue.x-k8s.io/podset-preferred-topology";
 constexpr const char* kAnyTopology = "kueue.x-k8s.io/podset-unconstrained-topology";
 constexpr size_t kDigestLength = 5;
-// Of the digest: an operator with another one must not take the jobs that run for changed ones.
+// The version of the digest. An operator that makes digests of another version must not take the
+// jobs that run for changed ones.
 constexpr const char* kAskedVersion = "v1:";
 
 // The fields of a pod by which Kueue counts what it needs and finds a flavor for it.
@@ -210,7 +211,8 @@ void set_condition(Json& workload, const std::string& type, bool value, const st
 
 constexpr const char* kNotReady = "Not all pods are ready or succeeded";
 
-// What Kueue's own integrations do when the last pod of an evicted Workload has gone.
+// Gives the quota back, as Kueue's own integrations do when the last pod of an evicted Workload has
+// gone.
 void give_back(Json& workload, api::Time now) {
   Json& status = workload["status"];
   const Json evicted = *condition_of(workload, "Evicted");
@@ -304,7 +306,7 @@ std::string workload_name(const api::TrainingJob& job) {
 }
 
 Json workload_of(const api::TrainingJob& job, const QueueRequest& request,
-                 const PodSettings& settings, const WorkloadPriority& priority) {
+                 const PodSettings& settings) {
   Json sets = Json::array();
   for (const auto& [role, spec] : job.replicas)
     if (spec.replicas > 0) sets.push_back(pod_set_of(job, role, spec, settings));
@@ -312,15 +314,17 @@ Json workload_of(const api::TrainingJob& job, const QueueRequest& request,
   metadata["labels"]["kueue.x-k8s.io/job-uid"] = job.uid;
   metadata["annotations"] = {{kAskedAnnotation, asked_by(job)}};
   Json spec = {{"queueName", request.queue}, {"podSets", std::move(sets)}, {"active", true}};
-  if (!priority.reference.is_null()) {
-    spec["priorityClassRef"] = priority.reference;
-    spec["priority"] = priority.value;
-  }
   if (request.most_seconds) spec["maximumExecutionTimeSeconds"] = *request.most_seconds;
   return {{"apiVersion", workloads().api_version()},
           {"kind", workloads().kind},
           {"metadata", std::move(metadata)},
           {"spec", std::move(spec)}};
+}
+
+void set_priority(Json& workload, const WorkloadPriority& priority) {
+  if (priority.reference.is_null()) return;
+  workload["spec"]["priorityClassRef"] = priority.reference;
+  workload["spec"]["priority"] = priority.value;
 }
 
 std::string pod_priority_class(const Json& workload) {

@@ -26,7 +26,7 @@ Resource resource_flavors();
 Resource workload_priority_classes();
 Resource priority_classes();  // of pods
 
-// What the labels of a TrainingJob say of its queue.
+// This is what the labels of a TrainingJob ask of its queue.
 struct QueueRequest {
   std::string queue;                    // name of the LocalQueue
   std::string priority_class;           // name of a WorkloadPriorityClass; empty: none
@@ -46,7 +46,8 @@ std::string workload_name(const api::TrainingJob& job);
 // Returns the job's Workload, with a pod set for each role that has replicas. An elastic job may be
 // admitted with fewer workers than it wants, down to minReplicas.
 Json workload_of(const api::TrainingJob& job, const QueueRequest& request,
-                 const PodSettings& settings, const WorkloadPriority& priority);
+                 const PodSettings& settings);
+void set_priority(Json& workload, const WorkloadPriority& priority);
 
 // Returns the priorityClassName of the pods of a Workload, or "".
 std::string pod_priority_class(const Json& workload);

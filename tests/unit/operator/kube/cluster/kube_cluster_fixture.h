@@ -31,6 +31,15 @@ class KubeClusterTest : public testing::Test {
     world_.run_all();
     world_.run_for(std::chrono::seconds(5));
   }
+  // Ends the evaluator, and whoever is asked to leave, until nothing happens any more.
+  void end_evaluator_and_leavers() {
+    server().end_pod(world_.pod("evaluator-0"), 0);
+    for (int i = 0; i < 4; ++i) {
+      world_.settle();
+      server().end_leaving_pods();
+    }
+    world_.settle();
+  }
   // The next request of this kind is refused in this way, `times` times.
   void refuse(Method method, const std::string& part, const Response& response, int times = 1) {
     world_.server.intercept = [=, left = times](const Request& request) mutable {

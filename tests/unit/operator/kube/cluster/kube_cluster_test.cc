@@ -41,12 +41,7 @@ TEST_F(KubeClusterTest, BringsAJobToItsEnd) {
   server().end_pod(world_.pod("chief-0"), 0);
   world_.settle();
   EXPECT_EQ(world_.condition("SuccessCriteriaMet"), "True ChiefSucceeded");
-  server().end_pod(world_.pod("evaluator-0"), 0);
-  for (int i = 0; i < 4; ++i) {
-    world_.settle();
-    server().end_leaving_pods();
-  }
-  world_.settle();
+  end_evaluator_and_leavers();
   EXPECT_EQ(world_.condition("Succeeded"), "True ChiefSucceeded");
   EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
   for (const Json& pod : server().objects("pods")) EXPECT_FALSE(is_tracked(pod));
@@ -64,12 +59,7 @@ class TrainOnTest : public KubeClusterTest {
     world_.run_all();
     for (const char* replica : {"chief-0", "worker-0"}) server().end_pod(world_.pod(replica), 0);
     world_.settle();
-    server().end_pod(world_.pod("evaluator-0"), 0);
-    for (int i = 0; i < 4; ++i) {
-      world_.settle();
-      server().end_leaving_pods();
-    }
-    world_.settle();
+    end_evaluator_and_leavers();
     EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
   }
   Json status(const char* field) { return member(world_.job()["status"], field); }

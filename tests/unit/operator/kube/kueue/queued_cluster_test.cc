@@ -83,6 +83,11 @@ class QueuedClusterTest : public KubeClusterTest {
     world_.run_all();
     world_.run_for(5s);
   }
+  void start_admitted() {
+    submit();
+    admit();
+    run();
+  }
   void leave() {
     for (int round = 0; round < 3; ++round) {
       server().end_leaving_pods();
@@ -137,9 +142,7 @@ TEST_F(QueuedClusterTest, AJobWithoutAQueueHasNoWorkload) {
 }
 
 TEST_F(QueuedClusterTest, APreemptedJobGivesItsQuotaBackWhenItsLastPodHasGone) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   evict();
   EXPECT_EQ(world_.condition("Suspended"), "False Suspending");
   EXPECT_EQ(of_workload("QuotaReserved"), "True QuotaReserved");
@@ -162,9 +165,7 @@ TEST_F(QueuedClusterTest, APreemptedJobGivesItsQuotaBackWhenItsLastPodHasGone) {
 
 // Kueue evicts a job that is not ready in time, but gives one that recovers another time.
 TEST_F(QueuedClusterTest, AJobThatRecoversIsNotOneThatStarts) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   server().end_pod(world_.pod("worker-0"), 137);
   world_.run_for(1s);
   EXPECT_EQ(of_workload("PodsReady"), "False WaitForRecovery");
@@ -178,9 +179,7 @@ TEST_F(QueuedClusterTest, AJobThatRecoversIsNotOneThatStarts) {
 
 // Its next admission must be for all replicas, also for those that had ended.
 TEST_F(QueuedClusterTest, WhatWasGivenBackIsAskedForAgain) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   server().end_pod(world_.pod("worker-0"), 0);
   world_.run_for(2s);
   EXPECT_EQ(workload()["status"]["reclaimablePods"],
@@ -192,9 +191,7 @@ TEST_F(QueuedClusterTest, WhatWasGivenBackIsAskedForAgain) {
 
 // The plan may still need an evaluator when a job that has succeeded is evicted.
 TEST_F(QueuedClusterTest, AnEvictedJobInItsEndingKeepsToItsNodes) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   server().end_pod(world_.pod("chief-0"), 0);
   world_.run_for(1s);
   evict();
@@ -207,9 +204,7 @@ TEST_F(QueuedClusterTest, AnEvictedJobInItsEndingKeepsToItsNodes) {
 
 // A mirror of Workloads may lag behind the job's.
 TEST_F(QueuedClusterTest, AnOldViewOfItsWorkloadStopsNoJob) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   const Json admitted = workload();
   world_.tells_of_workloads = false;
   Json old = admitted;
@@ -225,9 +220,7 @@ TEST_F(QueuedClusterTest, AnOldViewOfItsWorkloadStopsNoJob) {
 
 // An old view or a new operator must not take a job for one that nobody has admitted.
 TEST_F(QueuedClusterTest, UntilWorkloadsAreInViewAJobIsLeftAlone) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   world_.sees_queues = false;
   world_.restart_operator();
   world_.wake("lab/mnist", world_.time);
@@ -240,9 +233,7 @@ TEST_F(QueuedClusterTest, UntilWorkloadsAreInViewAJobIsLeftAlone) {
 }
 
 TEST_F(QueuedClusterTest, ASuspendedJobsWorkloadIsNotActive) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   change_spec({{"suspend", true}});
   EXPECT_EQ(workload()["spec"]["active"], false);
   evict("Deactivated");
@@ -282,9 +273,7 @@ TEST_F(QueuedClusterTest, AJobThatIsChangedInTheQueueChangesItsWorkload) {
 }
 
 TEST_F(QueuedClusterTest, AJobThatIsChangedWhileItRunsStopsAndJoinsAgain) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   const std::string uid = workload()["metadata"]["uid"];
   scale(3);
   leave();
@@ -340,9 +329,7 @@ TEST_F(QueuedClusterTest, AJobThatIsGivenMoreEpochsWaitsAgain) {
 }
 
 TEST_F(QueuedClusterTest, AJobWhoseWorkloadIsDeletedStopsAndJoinsAgain) {
-  submit();
-  admit();
-  run();
+  start_admitted();
   server().remove("workloads", workload()["metadata"]["name"]);
   world_.run_for(1s);
   leave();

@@ -26,7 +26,7 @@ api::TrainingJob job_of(const std::string& more = "{}") {
 }
 
 Json workload(const api::TrainingJob& job, const Json& status = Json::object()) {
-  Json made = workload_of(job, {"team-a", "", {}}, {}, {});
+  Json made = workload_of(job, {"team-a", "", {}}, {});
   made["status"] = status;
   return made;
 }
@@ -54,7 +54,7 @@ TEST(Workload, LabelsSayTheQueue) {
 }
 
 TEST(Workload, HasAPodSetForEachRoleWithWhatKueueCounts) {
-  const Json made = workload_of(job_of(), {"team-a", "", 60}, {"t", "c", "", ""}, {});
+  const Json made = workload_of(job_of(), {"team-a", "", 60}, {"t", "c", "", ""});
   const Json& sets = made["spec"]["podSets"];
   ASSERT_EQ(sets.size(), 2u);
   EXPECT_EQ(sets[0]["name"], "master");
@@ -76,7 +76,7 @@ TEST(Workload, HasAPodSetForEachRoleWithWhatKueueCounts) {
 TEST(Workload, AsksTheSameWhateverTheOperatorsImageIs) {
   const api::TrainingJob job = job_of();
   const QueueRequest request{"team-a", "", {}};
-  const Json made = workload_of(job, request, {"t:1", "c", "", ""}, {});
+  const Json made = workload_of(job, request, {"t:1", "c", "", ""});
   EXPECT_TRUE(asks_the_same(made, job, request));
   EXPECT_FALSE(asks_the_same(made, job, {"team-b", "", {}}));
   EXPECT_FALSE(asks_the_same(made, job, {"team-a", "urgent", {}}));
