@@ -42,13 +42,21 @@ def test_the_client_of_tfjobs_finds_all_it_knows(cluster, namespace, training):
     submit(training, namespace, tfjob("mnist"))
     training.wait_for_job_conditions("mnist", expected_conditions={"Running"}, timeout=120, polling_interval=1)
     assert training.is_job_running("mnist")
-    [worker] = training.get_job_pod_names("mnist", is_master=True)
-    assert len(training.get_job_pod_names("mnist")) == 2
+    worker, ps = "mnist-worker-0", "mnist-ps-0"
+    assert training.get_job_pod_names("mnist", is_master=True) == [worker]
+    assert sorted(training.get_job_pod_names("mnist")) == [ps, worker]
     assert training.get_job_pod_names("mnist", replica_type="worker", replica_index=0) == [worker]
+    services = cluster.get("services", namespace=namespace)
+    assert sorted(service["metadata"]["name"] for service in services) == [ps, worker]
     logs, _ = training.get_job_logs("mnist", is_master=True)
     [said] = logs.values()
     config = json.loads(said.partition("TF_CONFIG=")[2].splitlines()[0])
-    assert config["task"] == {"type": "worker", "index": 0} and len(config["cluster"]["ps"]) == 1
+    assert config["task"] == {"type": "worker", "index": 0} and config["environment"] == "cloud"
+    [address] = config["cluster"]["ps"]
+    assert address.startswith(f"{ps}.{namespace}.svc") and address.endswith(":2222")
+    ip = cluster.get("pod", ps, namespace=namespace)["status"]["podIP"]
+    resolve = f"ping -c 1 -W 1 {address.partition(':')[0]} 2>&1 || true"
+    eventually(lambda: f"({ip})" in cluster.kubectl("exec", worker, "--", "sh", "-c", resolve, namespace=namespace), within=60)
     assert cluster.kubectl("get", "tfjobs.kubeflow.org", namespace=namespace).splitlines()[1].split()[:2] == ["mnist", "Running"]
     jobs.tell_all(cluster, namespace, "mnist", "exit 0", role="worker")
     training.wait_for_job_conditions("mnist", timeout=120, polling_interval=1)
@@ -68,6 +76,7 @@ def test_what_v1_says_of_ends_and_misses_holds(cluster, namespace, training):
     eventually(lambda: len(jobs.running(cluster, namespace, "codes", role="worker")) == 1
                and jobs.running(cluster, namespace, "codes", "worker")[0]["metadata"]["labels"]["muster.dev/attempt"] == "1",
                within=60)
+    assert jobs.running(cluster, namespace, "codes", "worker")[0]["metadata"]["name"] == "codes-worker-0"
     jobs.tell_all(cluster, namespace, "codes", "exit 1", role="worker")
     eventually(lambda: "Failed" in conditions(cluster, namespace, "codes"), within=60)
     assert training.is_job_failed("codes")

@@ -3,6 +3,7 @@
 #include "common/digest.h"
 #include "common/json.h"
 #include "operator/kube/api/metadata.h"
+#include "operator/kube/cluster/parallel.h"
 #include "operator/kube/pods/disruption_budget.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/network_policy.h"
@@ -46,10 +47,10 @@ std::vector<Json> Belongings::unwatched_of(const api::TrainingJob& job) const {
 }
 
 void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
-  const std::vector<Json> unwatched = unwatched_of(job);
-  if (!begin(job, unwatched, seen_since)) return;
+  const Objects objects = {services_of(job), unwatched_of(job)};
+  if (!begin(job, objects, seen_since)) return;
   try {
-    make(job, unwatched);
+    make(job, objects);
   } catch (const ApiUnavailable& error) {
     lack(job.uid, error.status(), error.what());
     throw;
@@ -62,16 +63,15 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
   }
 }
 
-// Returns false if there is nothing to do. The objects are noted before they are made: if the
+// Returns false if there is nothing to do. The objects are noted before they are made: if a
 // Service goes meanwhile, lost_service() removes the note again.
-bool Belongings::begin(const api::TrainingJob& job, const std::vector<Json>& unwatched,
-                       Time seen_since) {
+bool Belongings::begin(const api::TrainingJob& job, const Objects& objects, Time seen_since) {
   const std::string keys = job.status.keys();
-  const std::string digest = sha256(Json(unwatched).dump());
+  const std::string digest = sha256(Json({objects.services, objects.unwatched}).dump());
   const MutexLock lock(mutex_);
   const auto known = seen_.find(job.uid);
-  if (known != seen_.end() && known->second.unwatched == digest && known->second.keys == keys) {
-    if (unwatched.empty() || known->second.at >= seen_since) return false;
+  if (known != seen_.end() && known->second.objects == digest && known->second.keys == keys) {
+    if (objects.unwatched.empty() || known->second.at >= seen_since) return false;
   }
   const auto refused = refused_.find(job.uid);
   if (refused != refused_.end()) throw Unavailable(refused->second);
@@ -102,13 +102,16 @@ void Belongings::forget(const std::string& job_uid) {
   refused_.erase(job_uid);
 }
 
-void Belongings::make(const api::TrainingJob& job, const std::vector<Json>& unwatched) {
-  const auto service = services_.get(key_of(job));
-  if (!service || service->meta.owner_uid != job.uid) {
-    make_object(job, kube::services(), service_of(job));
-  }
+void Belongings::make(const api::TrainingJob& job, const Objects& objects) {
+  in_parallel(objects.services.size(), at_a_time_,
+              [&](size_t i) { make_service(job, objects.services[i]); });
   if (!job.status.keys().empty()) make_keys(job);
-  for (const Json& object : unwatched) make_unwatched(job, object);
+  for (const Json& object : objects.unwatched) make_unwatched(job, object);
+}
+
+void Belongings::make_service(const api::TrainingJob& job, const Json& service) {
+  const auto there = services_.get(name_of(service).key());
+  if (!there || there->meta.owner_uid != job.uid) make_object(job, kube::services(), service);
 }
 
 void Belongings::make_keys(const api::TrainingJob& job) {
@@ -145,8 +148,9 @@ std::optional<Json> Belongings::make_object(const api::TrainingJob& job, const R
   }
   std::optional<Json> there = client_.get(resource, name_of(object));
   if (!there)
-    throw Unavailable(resource.kind + " " + key_of(job) + " was there, and is not any more");
-  if (owner_uid_of(*there) == job.uid) return there;
+    throw Unavailable(resource.kind + " " + name_of(object).key() +
+                      " was there, and is not any more");
+  if (is_of(job, resource, *there)) return there;
   if (is_left_by_predecessor(*there, job)) {
     throw Unavailable(describe_owner(*there) + ", which is deleted, has yet to go");
   }

@@ -13,42 +13,48 @@
 
 namespace muster::kube {
 
-// Creates what a job has beside its pods, and before them: the Service, the Secret, and what
+// Creates what a job has beside its pods, and before them: its Services, the Secret, and what
 // unwatched_of() lists. Creates all but the Secret again if somebody has deleted them, and changes
 // those that the job's present state wants otherwise. Secrets are never read: one that is there
 // already is that of this job, because nobody else could know its name. Thread-safe.
 class Belongings {
  public:
   using Now = std::function<Time()>;
-  // `http_peers` are those of network_policy_of(), or null.
+  // `http_peers` are those of network_policy_of(), or null. `at_a_time` is the number of a job's
+  // Services that are made at once.
   Belongings(const Client& client, const Store<Service>& services, NameConflicts& conflicts,
-             Json http_peers, Now now)
+             Json http_peers, size_t at_a_time, Now now)
       : client_(client),
         services_(services),
         conflicts_(conflicts),
         http_peers_(std::move(http_peers)),
+        at_a_time_(at_a_time),
         now_(std::move(now)) {}
 
-  // Creates the objects that are not there. Does nothing if all were seen: the Service at any time,
-  // because a watch tells when it goes; those that no watch covers, at `seen_since` or later.
+  // Creates the objects that are not there. Does nothing if all were seen: Services at any time,
+  // because a watch tells when one goes; those that no watch covers, at `seen_since` or later.
   // Throws Unavailable; if the server has refused the objects, it throws without asking again.
   void ensure(const api::TrainingJob& job, Time seen_since);
   // Whether the server has refused them. After this call it is asked again.
   bool take_refusal(const std::string& job_uid);
-  // Tells that the Service has gone from the view.
+  // Tells that a Service has gone from the view.
   void lost_service(const std::string& job_uid);
   void forget(const std::string& job_uid);
 
  private:
   struct Seen {
-    std::string unwatched;  // digest of the objects, for there may be thousands of jobs
-    std::string keys;       // name of the Secret, or empty
-    Time at;                // when they were there
+    std::string objects;  // digest of what was made, for there may be thousands of jobs
+    std::string keys;     // name of the Secret, or empty
+    Time at;              // when they were there
+  };
+  struct Objects {
+    std::vector<Json> services, unwatched;
   };
   std::vector<Json> unwatched_of(const api::TrainingJob& job) const;
-  bool begin(const api::TrainingJob& job, const std::vector<Json>& unwatched, Time seen_since);
+  bool begin(const api::TrainingJob& job, const Objects& objects, Time seen_since);
   void lack(const std::string& job_uid, const ApiStatus& status, const std::string& why);
-  void make(const api::TrainingJob& job, const std::vector<Json>& unwatched);
+  void make(const api::TrainingJob& job, const Objects& objects);
+  void make_service(const api::TrainingJob& job, const Json& service);
   void make_keys(const api::TrainingJob& job);
   void make_unwatched(const api::TrainingJob& job, const Json& object);
   std::optional<Json> make_object(const api::TrainingJob& job, const Resource& resource,
@@ -58,6 +64,7 @@ class Belongings {
   const Store<Service>& services_;
   NameConflicts& conflicts_;
   const Json http_peers_;
+  const size_t at_a_time_;
   const Now now_;
   Mutex mutex_;
   // Both by UID of the job. `refused_` says why the objects could not be made.

@@ -52,7 +52,8 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
       services_(kJobLabel,
                 [this](const auto* before, const auto* after) { service_changed(before, after); }),
       conflicts_(client_),
-      belongings_(client_, services_, conflicts_, std::move(settings.http_peers), environment_.now),
+      belongings_(client_, services_, conflicts_, std::move(settings.http_peers),
+                  settings.pods_at_a_time, environment_.now),
       job_pods_(client_, pods_, conflicts_, std::move(settings.pods), settings.pods_at_a_time,
                 environment_.now),
       observer_(client_, environment_),
@@ -79,7 +80,9 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
 
 void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
-  if (after == nullptr) observer_.forget_pod(meta.uid);
+  const bool is_gone =
+      before != nullptr && (after == nullptr || after->meta.uid != before->meta.uid);
+  if (is_gone) observer_.forget_pod(before->meta.uid);
   const bool is_news = job_pods_.is_news(before, after);
   if (!is_news && (after == nullptr || !is_orphan(*after))) return;
   environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());

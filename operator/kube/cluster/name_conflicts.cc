@@ -2,8 +2,15 @@
 
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
+#include "operator/kube/pods/tfjob_pods.h"
 
 namespace muster::kube {
+
+bool is_of(const api::TrainingJob& job, const Resource& resource, const Json& object) {
+  const std::string owner = owner_uid_of(object);
+  return owner == job.uid ||
+         (is_tfjob(job) && resource.kind == services().kind && owner == job.tfjob.uid);
+}
 
 void NameConflicts::report(const api::TrainingJob& job, const Resource& resource,
                            const ObjectName& name, const std::string& found) {
@@ -23,7 +30,7 @@ std::optional<std::string> NameConflicts::look(const api::TrainingJob& job) {
   }
   if (!conflict) return std::nullopt;
   const auto there = client_.get(conflict->resource, conflict->name);
-  if (there && owner_uid_of(*there) != job.uid) return describe_owner(*there);
+  if (there && !is_of(job, conflict->resource, *there)) return describe_owner(*there);
   forget(job.uid);
   return std::nullopt;
 }

@@ -60,6 +60,15 @@ bool OwnWrites::is_known_creation(const Pod& pod) {
   return is_untouched(pod);
 }
 
+// A pod that has gone may be the predecessor of one that was created with the same name.
+void OwnWrites::forget_creation(const Pod& gone) {
+  const auto found = creations_.find(gone.meta.key());
+  if (found == creations_.end()) return;
+  const Creation& creation = found->second;
+  if (creation.pod ? creation.pod->meta.uid == gone.meta.uid : creation.shown)
+    creations_.erase(found);
+}
+
 bool OwnWrites::is_known_change(const Pod& before, const Pod& after) {
   auto was = observe(before);
   const auto is = observe(after);
@@ -76,7 +85,7 @@ bool OwnWrites::is_news(const Pod* before, const Pod* after) {
   if (before == nullptr) return !is_known_creation(*after);
   if (after != nullptr) return !is_known_change(*before, *after);
   removals_.erase(before->meta.uid);
-  creations_.erase(before->meta.key());
+  forget_creation(*before);
   // A pod that had ended and is not tracked any more is completely counted: that it goes is no
   // news.
   const auto replica = observe(*before);

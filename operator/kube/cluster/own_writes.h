@@ -41,6 +41,7 @@ class OwnWrites {
     Time at{};
   };
   bool is_known_creation(const Pod& pod) MUSTER_REQUIRES(mutex_);
+  void forget_creation(const Pod& gone) MUSTER_REQUIRES(mutex_);
   bool is_known_change(const Pod& before, const Pod& after) MUSTER_REQUIRES(mutex_);
 
   void let_go_lost(Time now) MUSTER_REQUIRES(mutex_);

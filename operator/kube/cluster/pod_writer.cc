@@ -7,6 +7,7 @@
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
+#include "operator/kube/pods/tfjob_pods.h"
 
 namespace muster::kube {
 
@@ -14,10 +15,6 @@ namespace {
 
 ObjectName name_of(const Pod& pod) {
   return {pod.meta.name_space, pod.meta.name};
-}
-
-std::string attempt_of(const Json& pod) {
-  return string_or(member(member(pod, "metadata"), "labels"), kAttemptLabel, "");
 }
 
 }  // namespace
@@ -35,32 +32,52 @@ void PodWriter::take_over(const std::string& text) {
 }
 
 std::optional<std::string> PodWriter::create(const Json& pod) {
+  if (has_created(pod)) return std::nullopt;
+  const std::string key = name_of(pod).key();
+  const auto there = client_.get(pods(), name_of(pod));
+  if (!there) throw Unavailable("pod " + key + " was there, and is not any more");
+  if (owner_uid_of(*there) != owner_uid_of(pod)) return describe_owner(*there);
+  const Pod other = decode_object<Pod>(there->dump()), wanted = decode_object<Pod>(pod.dump());
+  if (other.meta.label(kAttemptLabel) == wanted.meta.label(kAttemptLabel)) {
+    own_writes_.creating(key);
+    own_writes_.created(other, now_());
+    return std::nullopt;
+  }
+  make_room(other, wanted);
+  if (!has_created(pod)) throw NameIsHeld("pod " + key + " of an earlier attempt has yet to go");
+  return std::nullopt;
+}
+
+// Returns false if the name is taken.
+bool PodWriter::has_created(const Json& pod) {
   const std::string key = name_of(pod).key();
   own_writes_.creating(key);
   try {
     own_writes_.created(decode_object<Pod>(client_.create(pods(), pod).text), now_());
-    return std::nullopt;
+    return true;
   } catch (const ApiUnavailable& error) {
     own_writes_.not_created(key);
     if (!error.status().already_exists()) throw;
+    return false;
   } catch (...) {
     own_writes_.not_created(key);
     throw;
   }
-  return look_who_is_there(pod);
 }
 
-std::optional<std::string> PodWriter::look_who_is_there(const Json& pod) {
-  const auto there = client_.get(pods(), name_of(pod));
-  if (!there) throw Unavailable("pod " + name_of(pod).key() + " was there, and is not any more");
-  if (owner_uid_of(*there) != owner_uid_of(pod)) return describe_owner(*there);
-  if (attempt_of(*there) != attempt_of(pod)) {
-    throw Unavailable("pod " + name_of(pod).key() +
-                      " is another attempt's, whose name is the same");
-  }
-  own_writes_.creating(name_of(pod).key());
-  own_writes_.created(decode_object<Pod>(there->dump()), now_());
-  return std::nullopt;
+// Removes the pod of an earlier attempt that has ended: the next attempt is planned only after the
+// end of this one was counted, so nobody waits for it any more. Throws Unavailable for another pod.
+void PodWriter::make_room(const Pod& there, const Pod& successor) {
+  const auto replica = observe(there), next = observe(successor);
+  if (!replica || !next || replica->attempt > next->attempt)
+    throw Unavailable("pod " + there.meta.key() +
+                      " is of a later attempt, which has the same name");
+  if (is_live(*replica))
+    throw NameIsHeld("pod " + there.meta.key() +
+                     " of an earlier attempt has not ended (its node may be lost); its successor "
+                     "has the same name, and is created when that pod has gone");
+  untrack(there);
+  ask_to_leave(there, /*version=*/"");
 }
 
 // Calls `call`. A pod that has gone, also if its name is another's by now, counts as done. If the
@@ -79,8 +96,12 @@ void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
 }
 
 void PodWriter::remove(const Pod& pod) {
+  ask_to_leave(pod, pod.meta.resource_version);
+}
+
+void PodWriter::ask_to_leave(const Pod& pod, const std::string& version) {
   Client::RemoveOptions options;
-  options.preconditions = {pod.meta.uid, pod.meta.resource_version};
+  options.preconditions = {pod.meta.uid, version};
   own_writes_.removed(pod.meta.uid, now_());
   try {
     write(pod, [&] { client_.remove(pods(), name_of(pod), options); });

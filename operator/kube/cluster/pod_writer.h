@@ -18,7 +18,9 @@ class PodWriter {
       : client_(client), store_(store), own_writes_(own_writes), now_(std::move(now)) {}
 
   // Returns nothing if the pod is there now, created by us or by a process that was faster with the
-  // same pod; else describes the owner of the object with its name. Also throws ApiInvalid.
+  // same pod; else describes the owner of the object with its name. Also throws ApiInvalid. If an
+  // earlier attempt had the same name, its pod is removed once it has ended; until then this throws
+  // NameIsHeld (tfjob_pods.h).
   std::optional<std::string> create(const Json& pod);
   // The next four functions succeed if the pod has gone, also if another pod has its name now.
   // remove() asks a pod to leave, or deletes one that has ended. It fails if the pod has changed
@@ -32,7 +34,9 @@ class PodWriter {
   void ask_for_checkpoint(const Pod& pod, const std::string& request);
 
  private:
-  std::optional<std::string> look_who_is_there(const Json& pod);
+  bool has_created(const Json& pod);
+  void make_room(const Pod& there, const Pod& successor);
+  void ask_to_leave(const Pod& pod, const std::string& version);
   void write(const Pod& pod, const std::function<void()>& call);
   void merge(const Pod& pod, const Json& metadata);
   void take_over(const std::string& text);

@@ -1,6 +1,7 @@
 #include "operator/kube/pods/names.h"
 
 #include "common/digest.h"
+#include "operator/kube/pods/tfjob_pods.h"
 
 namespace muster::kube {
 
@@ -26,18 +27,22 @@ std::string key_of(const api::TrainingJob& job) {
 }
 
 std::string host_name(const api::TrainingJob& job, api::Role role, int index) {
-  return job.name + "-" + api::role_name(job, role) + "-" + std::to_string(index);
+  const std::string base = is_tfjob(job) ? tfjob_base_name(job) : job.name;
+  return base + "-" + api::role_name(job, role) + "-" + std::to_string(index);
 }
 
 std::string pod_name(const api::TrainingJob& job, api::Role role, int index, int attempt) {
+  if (is_tfjob(job)) return host_name(job, role, index);
   return host_name(job, role, index) + "-" + suffix(job.uid + "/" + std::to_string(attempt));
 }
 
 std::string peer_address(const api::TrainingJob& job, api::Role role, int index,
                          const std::string& cluster_domain) {
   const std::string domain = cluster_domain.empty() ? "" : "." + cluster_domain;
-  return host_name(job, role, index) + "." + job.name + "." + job.name_space + ".svc" + domain +
-         ":" + std::to_string(kPeerPort);
+  const std::string service = is_tfjob(job) ? "" : "." + job.name;
+  const int port = is_tfjob(job) ? tfjob_port(job, role) : kPeerPort;
+  return host_name(job, role, index) + service + "." + job.name_space + ".svc" + domain + ":" +
+         std::to_string(port);
 }
 
 std::string label_selector(const api::TrainingJob& job) {

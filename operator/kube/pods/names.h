@@ -31,15 +31,17 @@ inline constexpr int kHttpPort = 8080;      // /metrics, /healthz, /progress
 // Returns the job's key in mirrors and messages: "default/mnist".
 std::string key_of(const api::TrainingJob& job);
 
-// Returns the host name that all attempts of a replica share: "mnist-worker-0".
+// Returns the host name that all attempts of a replica share: "mnist-worker-0". In a job that a
+// TFJob owns it is also the name of the replica's pods and of its Service.
 std::string host_name(const api::TrainingJob& job, api::Role role, int index);
 
 // Returns "mnist-worker-0-x7k2p": the last part follows from the job's UID and the attempt, so that
-// a repeated or late creation finds its name taken. At most 63 characters.
+// a repeated or late creation finds its name taken. At most 63 characters. Of a TFJob the name
+// has no last part.
 std::string pod_name(const api::TrainingJob& job, api::Role role, int index, int attempt);
 
-// Returns "mnist-worker-0.mnist.default.svc:2222", with the cluster's domain after "svc" unless it
-// is empty.
+// Returns "mnist-worker-0.mnist.default.svc:2222", of a TFJob "mnist-worker-0.default.svc:2222", with
+// the cluster's domain after "svc" unless it is empty.
 std::string peer_address(const api::TrainingJob& job, api::Role role, int index,
                          const std::string& cluster_domain);
 

@@ -7,6 +7,7 @@
 #include "operator/api/templates.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/names.h"
+#include "operator/kube/pods/tfjob_pods.h"
 #include "operator/plan/environment.h"
 #include "operator/plan/in_place.h"
 
@@ -58,7 +59,11 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
   const plan::ReplicaEnvironment environment =
       plan::environment(job, replica.role, replica.index, replica.attempt, address);
   Json list = Json::array();
-  for (const auto& [name, value] : environment.variables) list.push_back(variable(name, value));
+  for (const auto& [name, value] : environment.variables) {
+    const bool is_v1 = name == "TF_CONFIG" && is_tfjob(job);
+    list.push_back(variable(
+        name, is_v1 ? tfjob_tf_config(job, environment.tf_config, address).dump() : value));
+  }
   list.push_back(variable("MUSTER_NAMESPACE", job.name_space));
   list.push_back(variable("MUSTER_STORAGE", storage_of(job)));
   list.push_back(variable("MUSTER_HTTP_ADDRESS", "[::]:" + std::to_string(kHttpPort)));

@@ -10,6 +10,7 @@
 #include "operator/kube/pods/merge.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pod_template.h"
+#include "operator/kube/pods/tfjob_pods.h"
 #include "operator/plan/environment.h"
 
 namespace muster::kube {
@@ -45,19 +46,6 @@ Json labels_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
           {kContainerLabel, container}};
 }
 
-// Returns the labels by which scripts, dashboards and the client of TFJobs find a pod.
-Json tfjob_labels(const api::TrainingJob& job, const plan::CreateReplica& replica) {
-  const bool has_chief = job.replicas.contains(api::Role::chief);
-  const bool is_master = has_chief ? replica.role == api::Role::chief
-                                   : replica.role == api::Role::worker && replica.index == 0;
-  Json labels = {{"training.kubeflow.org/operator-name", "tfjob-controller"},
-                 {"training.kubeflow.org/job-name", job.tfjob.name},
-                 {"training.kubeflow.org/replica-type", api::role_name(job, replica.role)},
-                 {"training.kubeflow.org/replica-index", std::to_string(replica.index)}};
-  if (is_master) labels["training.kubeflow.org/job-role"] = "master";
-  return labels;
-}
-
 // Returns a pod's metadata; from the template's metadata it takes only labels and annotations.
 Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
                  const std::string& container, const Json& of_template) {
@@ -69,7 +57,7 @@ Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica
   if (!labels.is_object()) labels = Json::object();
   labels.update(labels_of(job, replica, container));
   labels.update(gang_labels(job));
-  if (!job.tfjob.name.empty()) labels.update(tfjob_labels(job, replica));
+  if (is_tfjob(job)) labels.update(tfjob_labels(job, replica.role, replica.index));
   if (!job.training.is_null()) labels[kPortsLabel] = kFixedPorts;
   annotations.update(gang_annotations(job));
   if (!job.training.is_null()) annotations[kTrainingAnnotation] = job.training.dump();
@@ -182,16 +170,20 @@ std::string template_key(const Json& pod) {
   return sha256(rest.dump());
 }
 
-Json service_of(const api::TrainingJob& job) {
-  return {{"apiVersion", "v1"},
-          {"kind", "Service"},
-          {"metadata", belonging_metadata(job, job.name)},
-          {"spec",
-           {{"clusterIP", "None"},
-            {"publishNotReadyAddresses", true},
-            {"selector", {{kJobLabel, job.name}, {kJobUidLabel, job.uid}, {kCurrentLabel, "true"}}},
-            {"ports", Json::array({{{"name", "peers"}, {"port", kPeerPort}},
-                                   {{"name", "metrics"}, {"port", kHttpPort}}})}}}};
+std::vector<Json> services_of(const api::TrainingJob& job) {
+  if (is_tfjob(job)) return tfjob_services(job);
+  std::vector<Json> services;
+  services.push_back(
+      {{"apiVersion", "v1"},
+       {"kind", "Service"},
+       {"metadata", belonging_metadata(job, job.name)},
+       {"spec",
+        {{"clusterIP", "None"},
+         {"publishNotReadyAddresses", true},
+         {"selector", {{kJobLabel, job.name}, {kJobUidLabel, job.uid}, {kCurrentLabel, "true"}}},
+         {"ports", Json::array({{{"name", "peers"}, {"port", kPeerPort}},
+                                {{"name", "metrics"}, {"port", kHttpPort}}})}}}});
+  return services;
 }
 
 Json secret_of(const api::TrainingJob& job, const KeyPair& pair) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "common/key_pair.h"
 #include "operator/plan/values.h"
@@ -41,8 +42,9 @@ Json owner_reference(const api::TrainingJob& job);
 // Returns the metadata of an object of this name that belongs to the job beside its pods.
 Json belonging_metadata(const api::TrainingJob& job, const std::string& name);
 
-// Returns the headless Service that gives every current replica its address, ready or not.
-Json service_of(const api::TrainingJob& job);
+// Returns the headless Services that give every current replica its address, ready or not: one for
+// the job, or for a job that a TFJob owns one for each replica.
+std::vector<Json> services_of(const api::TrainingJob& job);
 
 // Returns the Secret with the key pair of status.security, which must name one.
 Json secret_of(const api::TrainingJob& job, const KeyPair& pair);

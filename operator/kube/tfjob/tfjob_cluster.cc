@@ -10,6 +10,7 @@
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
+#include "operator/kube/pods/tfjob_pods.h"
 #include "operator/kube/tfjob/tfjob_status.h"
 #include "operator/plan/draft.h"
 
@@ -278,6 +279,17 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
   }
   if (is_tfjob_finished(status) && !is_tfjob_finished(before))
     environment_.wake(companion_key(name), now());  // time to live
+}
+
+// Pods of one replica have one name, so that a job may have to wait for one.
+void TfJobCluster::create(const api::TrainingJob& job,
+                          std::span<const plan::CreateReplica> replicas) {
+  try {
+    inner_.create(job, replicas);
+  } catch (const NameIsHeld& error) {
+    emit(job, {plan::Event::Kind::warning, "PodNameIsHeld", error.what()});
+    throw;
+  }
 }
 
 void TfJobCluster::emit(const Json& tfjob, EventText text) const {

@@ -43,9 +43,7 @@ class TfJobCluster final : public cluster::Cluster {
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override { return inner_.observe(job); }
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
-  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override {
-    inner_.create(job, replicas);
-  }
+  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override;
   void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override {
     inner_.remove(job, replicas);
   }

@@ -24,14 +24,23 @@ class Life {
   struct Circumstances {
     bool beside_others;  // then its first status is put off, and its pods are made before
     size_t pods_at_a_time;
-    bool trains = false;  // then it has a NetworkPolicy and a Secret too
+    bool trains = false;    // then it has a NetworkPolicy and a Secret too
+    bool of_tfjob = false;  // then attempts of a replica share their name, and each a Service
   };
   explicit Life(const Circumstances& circumstances)
-      : world(circumstances.pods_at_a_time), others_(circumstances.beside_others ? 3 : 0) {
+      : world(circumstances.pods_at_a_time),
+        others_(circumstances.beside_others ? 3 : 0),
+        services_(others_ + (circumstances.of_tfjob ? 4 : 1)) {
     const auto step = [this](std::function<void()> what) { steps_.push_back(std::move(what)); };
     step([this, circumstances] {
       for (int i = 0; i < others_; ++i) world.submit("before-" + std::to_string(i));
       world.submit("mnist", circumstances.trains ? training() : Json::object());
+      if (!circumstances.of_tfjob) return;
+      Json job = world.job();
+      job["metadata"]["ownerReferences"] =
+          Json::parse(R"([{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "mnist",
+                           "uid": "t", "controller": true}])");
+      world.server.put(job);
     });
     step([this] { world.run_all(); });
     step([this] { world.server.end_pod(world.pod("worker-0"), 1); });
@@ -60,7 +69,7 @@ class Life {
     EXPECT_EQ(world.condition("Succeeded"), "True ChiefSucceeded") << when;
     EXPECT_EQ(world.condition("Finished"), "True ChiefSucceeded") << when;
     EXPECT_EQ(world.job()["status"]["restarts"], 1) << when;
-    EXPECT_EQ(world.server.objects("services").size(), 1u + static_cast<size_t>(others_)) << when;
+    EXPECT_EQ(world.server.objects("services").size(), static_cast<size_t>(services_)) << when;
     const size_t trainings = world.job()["spec"].contains("training") ? 1 : 0;
     EXPECT_EQ(world.server.objects("networkpolicies").size(), trainings) << when;
     EXPECT_EQ(world.server.objects("secrets").size(), trainings) << when;
@@ -90,7 +99,7 @@ class Life {
     }
   }
 
-  const int others_;
+  const int others_, services_;
   std::vector<std::function<void()>> steps_;
   size_t next_ = 0;
 };
@@ -100,6 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Alone, Survival, testing::Values(Life::Circumstances{fa
 INSTANTIATE_TEST_SUITE_P(BesideOthers, Survival, testing::Values(Life::Circumstances{true, 1}));
 INSTANTIATE_TEST_SUITE_P(OfATraining, Survival,
                          testing::Values(Life::Circumstances{false, 1, true}));
+INSTANTIATE_TEST_SUITE_P(OfATfJob, Survival,
+                         testing::Values(Life::Circumstances{false, 1, false, true}));
 INSTANTIATE_TEST_SUITE_P(SeveralPodsAtATime, Survival,
                          testing::Values(Life::Circumstances{false, 4}));
 
@@ -162,6 +173,8 @@ TEST_P(Survival, OfAnyAnswerThatIsLost) {
 class LateSurvival : public Survival {};
 INSTANTIATE_TEST_SUITE_P(Alone, LateSurvival, testing::Values(Life::Circumstances{false, 1}));
 INSTANTIATE_TEST_SUITE_P(BesideOthers, LateSurvival, testing::Values(Life::Circumstances{true, 1}));
+INSTANTIATE_TEST_SUITE_P(OfATfJob, LateSurvival,
+                         testing::Values(Life::Circumstances{false, 1, false, true}));
 
 // A leader whose time is up before one of its calls, and that leads again later.
 TEST_P(LateSurvival, OfALeadershipThatIsLostWithoutAFurtherWrite) {

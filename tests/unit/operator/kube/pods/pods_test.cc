@@ -529,7 +529,7 @@ TEST(Gang, OfAnElasticJobIsWhatCanTrain) {
 }
 
 TEST(Service, GivesEveryCurrentReplicaAnAddressReadyOrNot) {
-  const Json service = service_of(trained());
+  const Json service = services_of(trained()).at(0);
   EXPECT_EQ(service["metadata"]["name"], "mnist");
   EXPECT_EQ(service["spec"]["clusterIP"], "None");
   EXPECT_EQ(service["spec"]["publishNotReadyAddresses"], true);

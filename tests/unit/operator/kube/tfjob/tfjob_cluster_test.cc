@@ -253,7 +253,99 @@ TEST_F(TfJobClusterTest, AJobIsDrivenThoughTheStatusOfItsTfJobCannotBeWritten) {
   world_.run_for(5s);
   server().end_pod(world_.pod("worker-0"), 143);
   world_.run_for(60s);
-  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0 worker-0.1");
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
+}
+
+TEST_F(TfJobClusterTest, ASuccessorTakesTheNameOfThePodThatHasEnded) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    server().end_pod("mnist-worker-0", 143);
+    world_.run_for(60s);
+    const Json pod = server().object("pods", "mnist-worker-0");
+    EXPECT_EQ(pod["metadata"]["labels"]["muster.dev/attempt"], std::to_string(attempt));
+    server().run_pod("mnist-worker-0");
+    world_.run_for(5s);
+  }
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.2");
+  EXPECT_EQ(world_.job()["status"]["restarts"], 2) << "no end is lost with its pod";
+}
+
+// Its end is counted, and the successor has its name only when it has gone.
+TEST_F(TfJobClusterTest, ASuccessorWaitsForAPodThatIsStillThere) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  server().intercept = [](const Request& request) -> std::optional<Response> {
+    const bool removes =
+        request.method == Method::remove && request.path.ends_with("/mnist-worker-0");
+    return removes ? std::optional(refusal(500, "InternalError", "etcd is away")) : std::nullopt;
+  };
+  server().end_pod("mnist-worker-0", 143);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");
+  server().intercept = nullptr;
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
+}
+
+// Two pods of one name cannot be, so this is told: a TrainingJob does not wait.
+TEST_F(TfJobClusterTest, ASuccessorWaitsForThePodOfALostNode) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  server().put(Json::parse(R"({"kind": "Node", "metadata": {"name": "node-1"}, "spec": {"taints": [
+      {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}})"));
+  server().set_status("mnist-worker-0", Json::parse(R"({"conditions": [
+      {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]})"));
+  server().remove("pods", "mnist-worker-0");
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: PodNameIsHeld"));
+  server().end_leaving_pods();
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
+}
+
+// The one that leads had gone to sleep before it sent it.
+TEST_F(TfJobClusterTest, ALateCreationOfAnEarlierAttemptChangesNothing) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  server().end_pod("mnist-worker-0", 143);
+  world_.run_for(60s);
+  const Json pod = server().object("pods", "mnist-worker-0");
+  api::TrainingJob job = *world_.cluster().get("lab/mnist");
+  const plan::CreateReplica late{api::Role::worker, 0, 0, 0};
+  EXPECT_THROW(world_.cluster().create(job, {&late, 1}), Unavailable);
+  EXPECT_EQ(server().object("pods", "mnist-worker-0"), pod);
+}
+
+TEST_F(TfJobClusterTest, ServicesOfTheTrainingOperatorAreTaken) {
+  server().put(
+      Json::parse(R"({"kind": "Service", "metadata": {"namespace": "lab", "name": "mnist-ps-0",
+      "ownerReferences": [{"kind": "TFJob", "name": "mnist", "uid": "v1", "controller": true}]}})"));
+  apply();
+  EXPECT_EQ(world_.pods(), "") << "it is another TFJob's";
+  Json service = server().object("services", "mnist-ps-0");
+  service["metadata"]["ownerReferences"][0]["uid"] = tfjob()["metadata"]["uid"];
+  server().put(service);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");
+  EXPECT_TRUE(server().has("services", "mnist-worker-0"));
+}
+
+TEST_F(TfJobClusterTest, WorkersThatComeLaterHaveTheirServices) {
+  apply();
+  change({{"enableDynamicWorker", true}, {"tfReplicaSpecs", {{"Worker", {{"replicas", 3}}}}}});
+  world_.run_for(5s);
+  for (const char* name : {"mnist-ps-0", "mnist-worker-0", "mnist-worker-1", "mnist-worker-2"})
+    EXPECT_TRUE(server().has("services", name)) << name;
+  server().remove("services", "mnist-worker-1");
+  world_.settle();
+  EXPECT_TRUE(server().has("services", "mnist-worker-1"));
 }
 
 TEST_F(TfJobClusterTest, AStatusIsNotWrittenToALaterTfJobOfTheSameName) {

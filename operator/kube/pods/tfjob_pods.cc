@@ -1,0 +1,102 @@
+#include "operator/kube/pods/tfjob_pods.h"
+
+#include "common/json.h"
+#include "operator/api/templates.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/pods.h"
+#include "operator/plan/values.h"
+
+namespace muster::kube {
+
+namespace {
+
+constexpr size_t kLongestBase = 47;  // with "-evaluator-" and five digits 63 characters
+constexpr const char* kPortName = "tfjob-port";
+constexpr const char* kJobRoleLabel = "training.kubeflow.org/job-role";
+
+Json ports_of(const api::TrainingJob& job, api::Role role) {
+  const Json& container = api::counting_container(job.replicas.at(role).pod_template);
+  Json ports = Json::array();
+  for (const Json& port : member(container, "ports")) {
+    if (member(port, "containerPort").is_number_integer() && !string_or(port, "name", "").empty())
+      ports.push_back({{"name", port["name"]}, {"port", port["containerPort"]}});
+  }
+  return ports;
+}
+
+Json service_of_replica(const api::TrainingJob& job, api::Role role, int index) {
+  Json selector = tfjob_labels(job, role, index);
+  selector.erase(kJobRoleLabel);
+  Json ports = ports_of(job, role);
+  if (ports.empty()) ports.push_back({{"name", kPortName}, {"port", kPeerPort}});
+  Json metadata = belonging_metadata(job, host_name(job, role, index));
+  metadata["labels"].update(selector);
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", std::move(metadata)},
+          {"spec",
+           {{"clusterIP", "None"},
+            {"publishNotReadyAddresses", true},
+            {"selector", std::move(selector)},
+            {"ports", std::move(ports)}}}};
+}
+
+// https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls it sparse.
+Json sparse_cluster(const Json& cluster, const Json& task, const Address& address) {
+  const std::string type = task["type"];
+  const int index = task["index"];
+  Json sparse = {{"worker", Json::object()}, {"ps", Json::array()}};
+  if (type == "ps") sparse["ps"].push_back(address(api::Role::ps, index));
+  if (type != "worker") return sparse;
+  if (cluster.contains("ps")) sparse["ps"] = cluster["ps"];
+  sparse["worker"][std::to_string(index)] = address(api::Role::worker, index);
+  return sparse;
+}
+
+}  // namespace
+
+bool is_tfjob(const api::TrainingJob& job) {
+  return !job.tfjob.name.empty();
+}
+
+std::string tfjob_base_name(const api::TrainingJob& job) {
+  return job.tfjob.name.size() <= kLongestBase ? job.tfjob.name : job.name;
+}
+
+int tfjob_port(const api::TrainingJob& job, api::Role role) {
+  for (const Json& port : ports_of(job, role))
+    if (port["name"] == kPortName) return port["port"];
+  return kPeerPort;
+}
+
+Json tfjob_labels(const api::TrainingJob& job, api::Role role, int index) {
+  Json labels = {{"training.kubeflow.org/operator-name", "tfjob-controller"},
+                 {"training.kubeflow.org/job-name", job.tfjob.name},
+                 {"training.kubeflow.org/replica-type", api::role_name(job, role)},
+                 {"training.kubeflow.org/replica-index", std::to_string(index)}};
+  if (plan::leads(job, role, index)) labels[kJobRoleLabel] = "master";
+  return labels;
+}
+
+std::vector<Json> tfjob_services(const api::TrainingJob& job) {
+  std::vector<Json> services;
+  for (const auto& [role, spec] : job.replicas)
+    for (int index = 0; index < spec.replicas; ++index)
+      services.push_back(service_of_replica(job, role, index));
+  return services;
+}
+
+Json tfjob_tf_config(const api::TrainingJob& job, Json tf_config, const Address& address) {
+  if (job.enable_dynamic_worker) {
+    tf_config["cluster"] = sparse_cluster(tf_config["cluster"], tf_config["task"], address);
+    return tf_config;
+  }
+  const auto evaluators = job.replicas.find(api::Role::evaluator);
+  for (int index = 0; evaluators != job.replicas.end() && index < evaluators->second.replicas;
+       ++index)
+    tf_config["cluster"]["evaluator"].push_back(address(api::Role::evaluator, index));
+  tf_config["environment"] = "cloud";
+  return tf_config;
+}
+
+}  // namespace muster::kube

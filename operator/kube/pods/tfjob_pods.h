@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "operator/api/training_job.h"
+
+namespace muster::kube {
+
+// How the pods of a job that a TFJob owns (TrainingJob::tfjob) are named, found and told of each
+// other: as the training-operator does it for kubeflow.org/v1, so that scripts and programs that
+// know its names go on working. All attempts of a replica have one name, and one headless Service.
+
+// A pod cannot be created yet: that of an earlier attempt, which has the same name, has not gone.
+class NameIsHeld : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+
+using Address = std::function<std::string(api::Role, int)>;  // "host:port" of a replica
+
+bool is_tfjob(const api::TrainingJob& job);
+
+// Returns the first part of the names of pods and Services: the TFJob's name. If the names would be
+// longer than the 63 characters that a Service may have, it is the TrainingJob's name instead.
+std::string tfjob_base_name(const api::TrainingJob& job);
+
+// Returns the port in TF_CONFIG: the one named `tfjob-port` of the role's container, else 2222.
+int tfjob_port(const api::TrainingJob& job, api::Role role);
+
+// Returns the labels by which scripts, dashboards and the client of TFJobs find a pod.
+Json tfjob_labels(const api::TrainingJob& job, api::Role role, int index);
+
+// Returns the Services of all replicas that the job wants.
+std::vector<Json> tfjob_services(const api::TrainingJob& job);
+
+// Returns TF_CONFIG as the training-operator writes it. `tf_config` is that of a TrainingJob, not
+// null. With enableDynamicWorker a worker is told of all ps and itself alone, and a ps of itself.
+Json tfjob_tf_config(const api::TrainingJob& job, Json tf_config, const Address& address);
+
+}  // namespace muster::kube

@@ -1,0 +1,122 @@
+#include "operator/kube/pods/tfjob_pods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/json.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/pods.h"
+
+namespace muster::kube {
+namespace {
+
+using api::Role;
+
+api::TrainingJob job(const std::string& name = "mnist") {
+  api::TrainingJob job;
+  job.name = name.substr(0, 40);
+  job.name_space = "lab";
+  job.uid = "3f6c";
+  job.tfjob = {name, "77aa"};
+  for (const Role role : {Role::ps, Role::chief, Role::worker, Role::evaluator})
+    job.replicas[role].pod_template = Json::parse(R"({"spec": {"containers": [
+        {"name": "tensorflow", "image": "tf"}]}})");
+  job.replicas[Role::worker].replicas = 2;
+  job.says_master = true;
+  return job;
+}
+
+// The container is called as the one that counts; init containers and sidecars have ports too.
+void set_ports(api::TrainingJob& job, Role role, const char* ports) {
+  job.replicas[role].pod_template["spec"]["containers"][0]["ports"] = Json::parse(ports);
+}
+
+Json tf_config(const api::TrainingJob& job, Role role, int index) {
+  const Json pod = pod_of(job, {role, index, 0, 0}, {"", "", "", "cluster.local"});
+  for (const Json& variable : pod["spec"]["containers"][0]["env"])
+    if (variable["name"] == "TF_CONFIG") return Json::parse(variable["value"].get<std::string>());
+  return nullptr;
+}
+
+TEST(TfJobPods, AllAttemptsHaveTheNameOfV1) {
+  EXPECT_EQ(pod_name(job(), Role::worker, 1, 0), "mnist-worker-1");
+  EXPECT_EQ(pod_name(job(), Role::worker, 1, 7), "mnist-worker-1");
+  EXPECT_EQ(pod_name(job(), Role::chief, 0, 0), "mnist-master-0");
+}
+
+TEST(TfJobPods, NamesFitIntoThe63CharactersOfAService) {
+  const std::string longest(47, 'a'), longer(48, 'a');
+  EXPECT_EQ(host_name(job(longest), Role::evaluator, 99'999), longest + "-evaluator-99999");
+  EXPECT_EQ(host_name(job(longest), Role::evaluator, 99'999).size(), 63u);
+  EXPECT_EQ(host_name(job(longer), Role::ps, 0), std::string(40, 'a') + "-ps-0");
+}
+
+// As a training-operator 1.9 was seen to write it.
+TEST(TfJobPods, TfConfigIsThatOfV1) {
+  EXPECT_EQ(tf_config(job(), Role::worker, 1), Json::parse(R"({
+    "cluster": {
+      "ps": ["mnist-ps-0.lab.svc.cluster.local:2222"],
+      "master": ["mnist-master-0.lab.svc.cluster.local:2222"],
+      "worker": ["mnist-worker-0.lab.svc.cluster.local:2222",
+                 "mnist-worker-1.lab.svc.cluster.local:2222"],
+      "evaluator": ["mnist-evaluator-0.lab.svc.cluster.local:2222"]},
+    "task": {"type": "worker", "index": 1}, "environment": "cloud"})"));
+}
+
+TEST(TfJobPods, ADynamicWorkerKnowsAllPsAndItself) {
+  api::TrainingJob dynamic = job();
+  dynamic.enable_dynamic_worker = true;
+  dynamic.replicas[Role::ps].replicas = 2;
+  EXPECT_EQ(tf_config(dynamic, Role::worker, 1), Json::parse(R"({
+    "cluster": {"worker": {"1": "mnist-worker-1.lab.svc.cluster.local:2222"},
+                "ps": ["mnist-ps-0.lab.svc.cluster.local:2222",
+                       "mnist-ps-1.lab.svc.cluster.local:2222"]},
+    "task": {"type": "worker", "index": 1}})"));
+  EXPECT_EQ(tf_config(dynamic, Role::ps, 1)["cluster"], Json::parse(R"({
+    "worker": {}, "ps": ["mnist-ps-1.lab.svc.cluster.local:2222"]})"));
+}
+
+TEST(TfJobPods, TheOnlyReplicaHasNoTfConfig) {
+  api::TrainingJob alone = job();
+  alone.replicas.erase(Role::ps);
+  alone.replicas.erase(Role::chief);
+  alone.replicas.erase(Role::evaluator);
+  alone.replicas[Role::worker].replicas = 1;
+  EXPECT_TRUE(tf_config(alone, Role::worker, 0).is_null());
+}
+
+TEST(TfJobPods, ThePortIsTheOneOfItsName) {
+  api::TrainingJob other = job();
+  set_ports(other, Role::ps, R"([{"name": "http", "containerPort": 80},
+                                 {"name": "tfjob-port", "containerPort": 3333}])");
+  set_ports(other, Role::worker, R"([{"containerPort": 4444}])");
+  EXPECT_EQ(tfjob_port(other, Role::ps), 3333);
+  EXPECT_EQ(tfjob_port(other, Role::worker), 2222);
+  EXPECT_EQ(tf_config(other, Role::worker, 0)["cluster"]["ps"][0],
+            "mnist-ps-0.lab.svc.cluster.local:3333");
+  const Json ports = tfjob_services(other)[0]["spec"]["ports"];
+  EXPECT_EQ(ports.size(), 2u);
+  EXPECT_EQ(ports[1], Json::parse(R"({"name": "tfjob-port", "port": 3333})"));
+}
+
+TEST(TfJobPods, EachReplicaHasAServiceOfItsNameThatFindsItsPods) {
+  std::vector<std::string> names;
+  for (const Json& service : services_of(job())) {
+    names.push_back(service["metadata"]["name"]);
+    EXPECT_EQ(service["metadata"]["labels"][kJobLabel], "mnist") << "else it is not in view";
+    EXPECT_EQ(service["spec"]["clusterIP"], "None");
+    EXPECT_FALSE(service["spec"]["ports"].empty());
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("mnist-ps-0", "mnist-master-0", "mnist-worker-0",
+                                                   "mnist-worker-1", "mnist-evaluator-0"));
+  const Json pod = pod_of(job(), {Role::worker, 1, 0, 3}, {"", "", "", ""});
+  for (const Json& service : services_of(job())) {
+    bool selects = true;
+    for (const auto& [label, value] : service["spec"]["selector"].items())
+      selects = selects && pod["metadata"]["labels"][label] == value;
+    EXPECT_EQ(selects, service["metadata"]["name"] == "mnist-worker-1");
+  }
+}
+
+}  // namespace
+}  // namespace muster::kube
