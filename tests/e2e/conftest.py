@@ -1,5 +1,6 @@
 """What the end-to-end tests share: one cluster, from nothing, and a namespace for each test."""
 
+import contextlib
 import json
 import os
 import signal
@@ -44,8 +45,8 @@ def muster(cluster):
     return name
 
 
-@pytest.fixture
-def namespace(cluster):
+@contextlib.contextmanager
+def a_namespace(cluster):
     name = f"test-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", name)
     # Without it there can be no pods; its controller may still wait for an API server that was away.
@@ -53,6 +54,18 @@ def namespace(cluster):
     yield name
     if not KEEP:
         cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def namespace(cluster):
+    with a_namespace(cluster) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def namespace_of_module(cluster):
+    with a_namespace(cluster) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")

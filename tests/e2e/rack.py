@@ -96,11 +96,14 @@ class Rack:
                 lines.append(" ".join(words))
         return [line for line in lines if line.strip()]
 
+    def command(self, job, directory, *words, hosts="hosts.yaml"):
+        return ["ip", "netns", "exec", FRONT, PROGRAM, "run", job, "--hosts", self.folder / hosts, "--directory",
+                directory, *words]
+
     def start(self, job, directory, *words, hosts="hosts.yaml"):
         """`muster run --hosts`, with its output in the directory's .log."""
         return subprocess.Popen(
-            ["ip", "netns", "exec", FRONT, PROGRAM, "run", job, "--hosts", self.folder / hosts,
-             "--directory", directory, *words],
+            self.command(job, directory, *words, hosts=hosts),
             stdout=directory.with_suffix(".log").open("wb"), stderr=subprocess.STDOUT,
             # One kernel serves all these hosts: the replicas must not find that out.
             env={**os.environ, "MUSTER_SHARED_MEMORY": "0"})

@@ -1,0 +1,164 @@
+"""One set of cases for all places where a job runs: processes of this machine, hosts by OpenSSH, Kubernetes. What a
+job comes to, and why, is the same in each."""
+
+import dataclasses
+import json
+import os
+import subprocess
+
+import jobs
+import pytest
+import yaml
+from cluster import condition, eventually, run
+from rack import PROGRAM, Rack
+
+FOREVER = "exec sleep 3600"
+ONCE = '[ "$MUSTER_ATTEMPT" = 0 ] || exit 0; '  # what follows happens to the first attempt alone
+
+
+@dataclasses.dataclass
+class Case:
+    outcome: tuple            # "Succeeded" or "Failed", the reason, how often the job was restarted
+    commands: dict            # by role: what each of its replicas does, in the shell
+    replicas: int = 1         # of each role but ps, chief, master
+    spec: dict = dataclasses.field(default_factory=dict)
+    of_roles: dict = dataclasses.field(default_factory=dict)  # more of each role's entry
+    paused: bool = False      # it is suspended while it runs, and goes on later
+
+
+def rule(action, **match):
+    return {"failurePolicy": {"rules": [{"action": action, **match}]}}
+
+
+ALL_WORKERS = {"successPolicy": {"decidedBy": "allWorkers"}}
+MY_TASK = r'''case "$TF_CONFIG" in *"\"type\":\"$MUSTER_ROLE\",\"index\":$MUSTER_INDEX}"*) exit 0 ;; *) exit 3 ;; esac'''
+CASES = {
+    "chief-decides": Case(("Succeeded", "ChiefSucceeded", 0),
+                          {"ps": FOREVER, "chief": "exit 0", "worker": FOREVER}),
+    "master-decides": Case(("Succeeded", "ChiefSucceeded", 0), {"master": "exit 0", "worker": FOREVER}),
+    "worker-zero-decides": Case(("Succeeded", "WorkerZeroSucceeded", 0),
+                                {"worker": '[ "$MUSTER_INDEX" = 0 ] || exec sleep 3600'}, replicas=3),
+    "all-workers-decide": Case(("Succeeded", "AllWorkersSucceeded", 0), {"worker": "exit 0"}, 3, ALL_WORKERS),
+    "a-failure-is-restarted": Case(("Succeeded", "WorkerZeroSucceeded", 1), {"worker": ONCE + "exit 7"}),
+    "a-kill-is-restarted": Case(("Succeeded", "WorkerZeroSucceeded", 1), {"worker": ONCE + "kill -9 $$"}),
+    "restarts-are-used-up": Case(("Failed", "BackoffLimitExceeded", 1), {"worker": "exit 7"},
+                                 spec={"runPolicy": {"backoffLimit": 1}}),
+    "never-restarted": Case(("Failed", "RestartPolicyNever", 0), {"worker": "exit 7"},
+                            of_roles={"restartPolicy": "Never"}),
+    "a-rule-fails-the-job": Case(("Failed", "FailureRule", 0), {"chief": FOREVER, "worker": "exit 3"},
+                                 spec=rule("FailJob", onExitCodes=[3])),
+    "a-rule-counts-no-failure": Case(("Succeeded", "WorkerZeroSucceeded", 0), {"worker": ONCE + "exit 5"},
+                                     spec=rule("Ignore", onExitCodes=[5])),
+    "a-rule-restarts-the-job": Case(("Succeeded", "AllWorkersSucceeded", 1),
+                                    {"worker": ONCE + '[ "$MUSTER_INDEX" = 1 ] || exec sleep 3600; exit 9'}, 2,
+                                    rule("RestartJob", onExitCodes=[9]) | ALL_WORKERS),
+    "too-late": Case(("Failed", "DeadlineExceeded", 0), {"worker": FOREVER},
+                     spec={"runPolicy": {"activeDeadlineSeconds": 2}}),
+    "an-evaluator-fails-no-job": Case(("Succeeded", "ChiefSucceeded", 0), {"chief": "sleep 2", "evaluator": "exit 3"},
+                                      spec={"runPolicy": {"backoffLimit": 0}}),
+    "each-knows-its-task": Case(("Succeeded", "AllWorkersSucceeded", 0), {"ps": FOREVER, "worker": MY_TASK}, 2,
+                                ALL_WORKERS),
+    "paused": Case(("Succeeded", "WorkerZeroSucceeded", 0), {"worker": ONCE + FOREVER}, paused=True),
+}
+
+
+def manifest(name, case):
+    job = jobs.shell(name, **case.spec)
+    job["spec"]["replicaSpecs"] = {}
+    for role, command in case.commands.items():
+        [spec] = jobs.shell(name, command)["spec"]["replicaSpecs"].values()
+        replicas = 1 if role in ("ps", "chief", "master") else case.replicas
+        job["spec"]["replicaSpecs"][role] = {**spec, "replicas": replicas, **case.of_roles}
+    return job
+
+
+def outcome_of(status):
+    """As Case.outcome; None while the job has not finished."""
+    if condition({"status": status}, "Finished") != "True":
+        return None
+    [end] = [entry for entry in status["conditions"] if entry["type"] in ("Succeeded", "Failed") and entry["status"] == "True"]
+    return end["type"], end["reason"], status.get("restarts", 0)
+
+
+class Processes:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def command(self, job, directory):
+        return [PROGRAM, "run", job, "--directory", directory]
+
+    def run(self, name, job):
+        file = self.folder / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(job))
+        directory = self.folder / name
+        return subprocess.Popen(self.command(file, directory), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                env={**os.environ, "MUSTER_SHARED_MEMORY": "0"})
+
+    def status(self, name):
+        return json.loads((self.folder / name / "job.json").read_text())["status"]
+
+    def begin(self, name, job):
+        process = self.run(name, job)
+        if not CASES[name].paused:
+            return
+        eventually(lambda: condition({"status": self.status(name)}, "Running") == "True", within=60)
+        run([PROGRAM, "stop", self.folder / name])
+        assert process.wait(60) == 143
+        self.run(name, job)
+
+
+class Hosts(Processes):
+    def __init__(self, folder, rack):
+        super().__init__(folder)
+        self.rack = rack
+
+    def command(self, job, directory):
+        return self.rack.command(job, directory)
+
+
+class Kubernetes:
+    def __init__(self, cluster, namespace):
+        self.cluster, self.namespace = cluster, namespace
+
+    def status(self, name):
+        return self.cluster.get("trainingjob", name, namespace=self.namespace).get("status", {})
+
+    def suspend(self, name, value):
+        self.cluster.kubectl("patch", "trainingjob", name, "--type=merge", "-p",
+                             json.dumps({"spec": {"suspend": value}}), namespace=self.namespace)
+
+    def begin(self, name, job):
+        self.cluster.apply(job, namespace=self.namespace)
+        if not CASES[name].paused:
+            return
+        jobs.await_running(self.cluster, self.namespace, name)
+        self.suspend(name, True)
+        self.cluster.kubectl("wait", "--for=condition=Suspended", f"trainingjob/{name}", "--timeout=60s",
+                             namespace=self.namespace)
+        self.suspend(name, False)
+
+
+@pytest.fixture(scope="module")
+def sides(cluster, muster, namespace_of_module, tmp_path_factory):
+    """All cases have begun on all sides."""
+    folder = tmp_path_factory.mktemp("sides")
+    rack = Rack(folder, ["host-a", "host-b"], slots=100)
+    for name in ("processes", "hosts"):
+        (folder / name).mkdir()
+    try:
+        rack.up()
+        found = {"processes": Processes(folder / "processes"), "hosts": Hosts(folder / "hosts", rack),
+                 "kubernetes": Kubernetes(cluster, namespace_of_module)}
+        for side in found.values():
+            for name, case in CASES.items():
+                side.begin(name, manifest(name, case))
+        yield found
+    finally:
+        rack.end_all()
+        rack.down()
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("side", ["processes", "hosts", "kubernetes"])
+def test_a_job_comes_to_the_same_on_all_sides(sides, side, name):
+    assert eventually(lambda: outcome_of(sides[side].status(name)), within=120) == CASES[name].outcome
