@@ -3,7 +3,6 @@ job comes to, and why, is the same in each."""
 
 import dataclasses
 import json
-import os
 import subprocess
 
 import jobs
@@ -30,6 +29,7 @@ def rule(action, **match):
     return {"failurePolicy": {"rules": [{"action": action, **match}]}}
 
 
+# As in any template, $$ is one $.
 ALL_WORKERS = {"successPolicy": {"decidedBy": "allWorkers"}}
 MY_TASK = r'''case "$TF_CONFIG" in *"\"type\":\"$MUSTER_ROLE\",\"index\":$MUSTER_INDEX}"*) exit 0 ;; *) exit 3 ;; esac'''
 CASES = {
@@ -37,17 +37,18 @@ CASES = {
                           {"ps": FOREVER, "chief": "exit 0", "worker": FOREVER}),
     "master-decides": Case(("Succeeded", "ChiefSucceeded", 0), {"master": "exit 0", "worker": FOREVER}),
     "worker-zero-decides": Case(("Succeeded", "WorkerZeroSucceeded", 0),
-                                {"worker": '[ "$MUSTER_INDEX" = 0 ] || exec sleep 3600'}, replicas=3),
+                                {"worker": '[ "$MUSTER_INDEX" = 0 ] || exec sleep 3600'}, 3,
+                                {"successPolicy": {"decidedBy": "workerZero"}}),
     "all-workers-decide": Case(("Succeeded", "AllWorkersSucceeded", 0), {"worker": "exit 0"}, 3, ALL_WORKERS),
-    "a-failure-is-restarted": Case(("Succeeded", "WorkerZeroSucceeded", 1), {"worker": ONCE + "exit 7"}),
-    "a-kill-is-restarted": Case(("Succeeded", "WorkerZeroSucceeded", 1), {"worker": ONCE + "kill -9 $$"}),
+    "a-failure-is-restarted": Case(("Succeeded", "AllWorkersSucceeded", 1), {"worker": ONCE + "exit 7"}),
+    "a-kill-is-restarted": Case(("Succeeded", "AllWorkersSucceeded", 1), {"worker": ONCE + "kill -9 $$$$"}),
     "restarts-are-used-up": Case(("Failed", "BackoffLimitExceeded", 1), {"worker": "exit 7"},
                                  spec={"runPolicy": {"backoffLimit": 1}}),
     "never-restarted": Case(("Failed", "RestartPolicyNever", 0), {"worker": "exit 7"},
                             of_roles={"restartPolicy": "Never"}),
     "a-rule-fails-the-job": Case(("Failed", "FailureRule", 0), {"chief": FOREVER, "worker": "exit 3"},
                                  spec=rule("FailJob", onExitCodes=[3])),
-    "a-rule-counts-no-failure": Case(("Succeeded", "WorkerZeroSucceeded", 0), {"worker": ONCE + "exit 5"},
+    "a-rule-counts-no-failure": Case(("Succeeded", "AllWorkersSucceeded", 0), {"worker": ONCE + "exit 5"},
                                      spec=rule("Ignore", onExitCodes=[5])),
     "a-rule-restarts-the-job": Case(("Succeeded", "AllWorkersSucceeded", 1),
                                     {"worker": ONCE + '[ "$MUSTER_INDEX" = 1 ] || exec sleep 3600; exit 9'}, 2,
@@ -58,7 +59,7 @@ CASES = {
                                       spec={"runPolicy": {"backoffLimit": 0}}),
     "each-knows-its-task": Case(("Succeeded", "AllWorkersSucceeded", 0), {"ps": FOREVER, "worker": MY_TASK}, 2,
                                 ALL_WORKERS),
-    "paused": Case(("Succeeded", "WorkerZeroSucceeded", 0), {"worker": ONCE + FOREVER}, paused=True),
+    "paused": Case(("Succeeded", "AllWorkersSucceeded", 0), {"worker": ONCE + FOREVER}, paused=True),
 }
 
 
@@ -91,11 +92,12 @@ class Processes:
         file = self.folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump(job))
         directory = self.folder / name
-        return subprocess.Popen(self.command(file, directory), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                env={**os.environ, "MUSTER_SHARED_MEMORY": "0"})
+        return subprocess.Popen(self.command(file, directory), stdout=(self.folder / f"{name}.log").open("ab"),
+                                stderr=subprocess.STDOUT)
 
     def status(self, name):
-        return json.loads((self.folder / name / "job.json").read_text())["status"]
+        state = self.folder / name / "job.json"
+        return (json.loads(state.read_text())["status"] if state.exists() else None) or {}
 
     def begin(self, name, job):
         process = self.run(name, job)
