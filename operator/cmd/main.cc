@@ -137,9 +137,9 @@ class Program {
   // Not for people: `muster run --hosts` starts it.
   void add_host() {
     CLI::App* command = app_.add_subcommand("host", "Serve `muster run --hosts`")->group("");
-    command->add_option("ACTION", job_, "survey, run or link")
+    command->add_option("ACTION", job_, "survey, receive, run or link")
         ->required()
-        ->check(CLI::IsMember({"survey", "run", "link"}));
+        ->check(CLI::IsMember({"survey", "receive", "run", "link"}));
     command->add_option("FILE", directory_, "What a link is to run");
     on(command, [this] { return serve_host(job_, directory_); });
   }

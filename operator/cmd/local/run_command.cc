@@ -24,6 +24,7 @@
 #include "operator/cmd/job/resume.h"
 #include "operator/cmd/job/scale.h"
 #include "operator/cmd/local/commands.h"
+#include "operator/cmd/local/reach_hosts.h"
 #include "operator/cmd/show/display.h"
 #include "operator/cmd/show/summary.h"
 #include "operator/cmd/show/summary_text.h"
@@ -31,7 +32,7 @@
 #include "operator/controller/controller.h"
 #include "operator/local/checkpoint_request.h"
 #include "operator/local/guard.h"
-#include "operator/local/hosts/survey.h"
+#include "operator/local/hosts/protocol.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
 #include "operator/local/scale_request.h"
@@ -362,29 +363,6 @@ void look_ahead(const JobSource& source, FILE* out, std::vector<std::string>& no
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
 
-// Another file than any before, which only this user can read, for as long as this lives.
-class Sign {
- public:
-  explicit Sign(const std::filesystem::path& folder)
-      : path_(folder / "shared-by-hosts"), content_(random_digits()) {
-    write_file_atomically(path_, content_);
-    std::filesystem::permissions(path_, std::filesystem::perms::owner_read);
-  }
-  ~Sign() {
-    std::error_code none;
-    std::filesystem::remove(path_, none);
-  }
-  Sign(const Sign&) = delete;
-  Sign& operator=(const Sign&) = delete;
-
-  std::string name() const { return path_.filename(); }
-  const std::string& content() const { return content_; }
-
- private:
-  const std::filesystem::path path_;
-  const std::string content_;
-};
-
 // Whether other hosts may still run replicas of a `muster run` that was lost with its machine: then
 // nothing but their own patience ends them.
 bool may_live_unseen(const api::TrainingJob& job, const JobState& state,
@@ -393,37 +371,6 @@ bool may_live_unseen(const api::TrainingJob& job, const JobState& state,
   const bool another_boot = !last || !self || last->boot != self->boot;
   return another_boot && job.training.is_null() && !state.addresses.hosts.empty() &&
          std::ranges::any_of(state.replicas, plan::is_live);
-}
-
-// Finds out which of the hosts can be used, and makes the job's replicas run there.
-void reach_hosts(const local::HostsFile& file, JobSource& source, JobState& state,
-                 std::vector<std::string>& notes) {
-  local::Setting& setting = source.setting;
-  const std::filesystem::path& root = setting.directory.root();
-  const Sign sign(root);
-  local::Survey found = local::survey(file, {.folder = root.string(),
-                                             .file = sign.name(),
-                                             .content = sign.content(),
-                                             .address = "",
-                                             .folders = {setting.working_directory.string()},
-                                             .trainer = !source.job.training.is_null()});
-  notes.insert(notes.end(), found.notes.begin(), found.notes.end());
-  setting.hosts = std::make_shared<local::Hosts>(file, std::move(found.usable), own_program());
-  state.addresses = {};
-  try {
-    setting.hosts->add(local::replicas_to_place(source.job), local::wanted_replicas(source.job),
-                       state.addresses);
-  } catch (const Invalid& error) {
-    std::string all = error.what();
-    for (const std::string& note : found.notes) all += "\n" + note;
-    throw Invalid(all, error.exit_code());
-  }
-  if (!state.threads) state.threads = setting.hosts->threads_of_each();
-  setting.threads = state.threads;
-  // The surroundings of another host are its own, but for what concerns Muster.
-  std::erase_if(setting.environment, [](const std::string& variable) {
-    return !variable.starts_with("MUSTER_") || variable.starts_with("MUSTER_TRAINER=");
-  });
 }
 
 // Makes a failed job continue. Returns a warning against that, or "".
@@ -440,7 +387,12 @@ std::string retry_failed(JobSource& source, JobState& state) {
 int run_job(const RunOptions& options) {
   JobSource source = load_job(options);
   std::optional<local::HostsFile> hosts;
-  if (!options.hosts.empty()) hosts = local::load_hosts(options.hosts);
+  std::vector<local::Copy> copies;
+  if (!options.hosts.empty()) {
+    hosts = local::load_hosts(options.hosts);
+    copies = local::list_copies(hosts->copy, source.setting.working_directory,
+                                source.setting.directory.root());
+  }
   if (!source.job.training.is_null())
     source.setting.trainer = hosts ? local::kTrainer : require_trainer();
   std::vector<std::string> notes =
@@ -472,7 +424,7 @@ int run_job(const RunOptions& options) {
     std::fflush(out);
     std::this_thread::sleep_for(local::kPatience);
   }
-  if (hosts) reach_hosts(*hosts, source, state, notes);
+  if (hosts) reach_hosts(*hosts, copies, source, state, notes, out);
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
   Descriptor signals = watch_signals({SIGINT, SIGTERM, SIGHUP});

@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/output.h"
 #include "common/signals.h"
+#include "operator/local/copy/copy_receiver.h"
 #include "operator/local/hosts/protocol.h"
 #include "operator/local/processes/ports.h"
 #include "operator/local/processes/process.h"
@@ -145,6 +146,13 @@ int run_for_another_host(const fs::path& trainer) {
   } catch (const std::exception& error) {
     report(std::string("problem ") + error.what());
   }
+  return kSuccess;
+}
+
+int receive_copies_here() {
+  ::signal(SIGPIPE, SIG_IGN);
+  CopyWire wire(STDIN_FILENO, STDOUT_FILENO);
+  receive_copies(wire);
   return kSuccess;
 }
 

@@ -4,9 +4,10 @@
 
 namespace muster::local {
 
-// The two actions of `muster host`, on a host that `muster run --hosts` reaches by ssh; see
-// protocol.h. `trainer` is muster-trainer here, or empty. They return the exit code.
+// What `muster host` does on a host that `muster run --hosts` reaches by ssh; see protocol.h and
+// copy_wire.h. `trainer` is muster-trainer here, or empty. They return the exit code.
 int answer_survey(const std::filesystem::path& trainer);
 int run_for_another_host(const std::filesystem::path& trainer);
+int receive_copies_here();
 
 }  // namespace muster::local

@@ -17,7 +17,11 @@ HostsFile load_hosts(const std::filesystem::path& path) {
   require_no_problems(apply_schema(schema, document), kBadInput);
   HostsFile file;
   file.ssh = document.value()["ssh"].get<std::vector<std::string>>();
-  file.muster = document.value()["muster"].get<std::string>();
+  file.copy_muster = document.value()["copyMuster"].get<bool>();
+  for (const std::string& path : strings_in(member(document.value(), "copy"))) {
+    const std::string field = child_path("copy", file.copy.size());
+    file.copy.push_back({path, document.locate(field) + ": " + field});
+  }
   std::map<std::string, std::string> seen;
   std::vector<Problem> problems;
   for (const Json& entry : document.value()["hosts"]) {
@@ -27,6 +31,7 @@ HostsFile load_hosts(const std::filesystem::path& path) {
     host.destination = string_or(entry, "ssh", host.name);
     host.address = string_or(entry, "address", host.name);
     host.slots = static_cast<int>(integer_or(entry, "slots", 0));
+    host.muster = string_or(document.value(), "muster", "muster");
     const auto [other, is_new] = seen.try_emplace(host.name, document.locate(field));
     if (!is_new) {
       problems.push_back(make_problem(document, field, "names that differ",
@@ -34,12 +39,15 @@ HostsFile load_hosts(const std::filesystem::path& path) {
     }
     file.hosts.push_back(std::move(host));
   }
+  if (file.copy_muster && given(document.value(), "muster")) {
+    problems.push_back(make_problem(document, "muster", "no other muster beside copyMuster: true",
+                                    describe(document.value()["muster"])));
+  }
   require_no_problems(problems, kBadInput);
   return file;
 }
 
-std::vector<std::string> remote_command(const HostsFile& file, const Host& host,
-                                        const std::string& action) {
+std::vector<std::string> ssh_command(const HostsFile& file, const Host& host) {
   std::vector<std::string> command = file.ssh;
   // ssh takes the first of two options of one name, so that the options in the file win.
   // A connection that several replicas share would take all with it when its first one ends.
@@ -47,8 +55,13 @@ std::vector<std::string> remote_command(const HostsFile& file, const Host& host,
                              "ServerAliveCountMax=3", "ControlPath=none"})
     command.insert(command.end(), {"-o", option});
   command.insert(command.end(), {"-T", host.destination});
-  // The shell of the host takes the rest apart.
-  command.push_back(shell_word(file.muster) + " host " + action);
+  return command;
+}
+
+std::vector<std::string> remote_command(const HostsFile& file, const Host& host,
+                                        const std::string& action) {
+  std::vector<std::string> command = ssh_command(file, host);
+  command.push_back(shell_word(host.muster) + " host " + action);
   return command;
 }
 

@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "common/pause.h"
 #include "common/shorten.h"
+#include "operator/local/hosts/each_host.h"
 #include "operator/local/hosts/session.h"
 
 namespace muster::local {
@@ -23,7 +24,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kMostTime = std::chrono::seconds(30);
 constexpr size_t kLongestAnswer = 1 << 20;
-constexpr size_t kLongestWords = 400;
 
 // Throws Unavailable.
 std::string ip_of(const std::string& address) {
@@ -105,14 +105,6 @@ void converse(std::vector<std::unique_ptr<Question>>& questions) {
   }
 }
 
-// Returns what a host has said, as it may be shown.
-std::string shown(const std::string& words) {
-  std::string text = shorten(words, kLongestWords);
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return text;
-}
-
 // Throws Invalid or Unavailable with the reason if the host cannot be used.
 HostFacts facts_of(Question& question) {
   const bool silent = question.answer_open;
@@ -167,13 +159,10 @@ Survey survey(const HostsFile& file, SurveyRequest request) {
       if (host.slots == 0) host.slots = facts.cpus;
       result.usable.push_back({std::move(host), ips[i], std::move(facts)});
     } catch (const std::runtime_error& error) {
-      result.notes.push_back("the host " + file.hosts[i].name + " is not used: " + error.what());
+      result.notes.push_back(unusable(file.hosts[i], error.what()));
     }
   }
-  if (!result.usable.empty()) return result;
-  std::string all = "--hosts: expected a host that can be used, found none";
-  for (const std::string& note : result.notes) all += "\n" + note;
-  throw Unavailable(all);
+  return result;
 }
 
 }  // namespace muster::local

@@ -20,8 +20,7 @@ struct Survey {
   std::vector<std::string> notes;  // why another host is not used, a line each
 };
 
-// Asks all hosts at once, within half a minute; `request` needs no address. Throws Unavailable,
-// with all reasons, if none is usable.
+// Asks all hosts at once, within half a minute; `request` needs no address.
 Survey survey(const HostsFile& file, SurveyRequest request);
 
 }  // namespace muster::local

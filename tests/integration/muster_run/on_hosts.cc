@@ -157,6 +157,29 @@ TEST_F(OnHosts, hosts_that_are_not_reached_are_left_out) {
   EXPECT_THAT(again->output(), HasSubstr("expected a host that can be used, found none"));
 }
 
+TEST_F(OnHosts, what_hosts_have_already_is_not_copied) {
+  const auto job = this->job({{"chief", script("cat data/file; exit 0")}});
+  std::filesystem::create_directory(job->folder() / "data");
+  std::ofstream(job->folder() / "hosts.yaml", std::ios::app) << "copy: [data]\n";
+  std::ofstream(job->folder() / "data/file") << "content\n";
+  const auto run = this->run(*job);
+  EXPECT_EQ(run->wait(), kSuccess) << run->output();
+  EXPECT_THAT(job->log("chief-0"), HasSubstr("\ncontent\n"));
+  EXPECT_THAT(run->output(), testing::Not(HasSubstr("copied")));
+  EXPECT_FALSE(is_there(job->folder() / ".data.muster-copy"));
+}
+
+TEST_F(OnHosts, what_is_to_be_copied_and_is_not_there_is_said_before_anything_is_made) {
+  const auto job = this->job({{"chief", script("exit 0")}});
+  std::ofstream(job->folder() / "hosts.yaml", std::ios::app) << "copy: [data]\n";
+  const auto run = this->run(*job);
+  EXPECT_EQ(run->wait(), kBadInput);
+  EXPECT_THAT(run->output(), HasSubstr("hosts.yaml:4: copy[0]: expected a file or folder, found "
+                                       "none at " +
+                                       (job->folder() / "data").string()));
+  EXPECT_FALSE(is_there(job->directory()));
+}
+
 TEST_F(OnHosts, too_few_slots_are_said_before_anything_starts) {
   const auto job = this->job(
       {{"chief", script("exit 0")}, {"worker", script("exit 0", "replicas: 2")}}, /*slots=*/1);

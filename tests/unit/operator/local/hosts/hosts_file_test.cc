@@ -34,7 +34,17 @@ TEST_F(HostsFileTest, ANameIsEnough) {
   EXPECT_EQ(file.hosts[0].address, "rack-1");
   EXPECT_EQ(file.hosts[0].slots, 0);
   EXPECT_THAT(file.ssh, ElementsAre("ssh"));
-  EXPECT_EQ(file.muster, "muster");
+  EXPECT_EQ(file.hosts[0].muster, "muster");
+  EXPECT_TRUE(file.copy.empty());
+  EXPECT_FALSE(file.copy_muster);
+}
+
+TEST_F(HostsFileTest, WhatIsCopiedIsKnownByItsLine) {
+  const HostsFile file = load("hosts: [{name: a}]\ncopyMuster: true\ncopy:\n- train.py\n- /data\n");
+  EXPECT_TRUE(file.copy_muster);
+  ASSERT_EQ(file.copy.size(), 2u);
+  EXPECT_EQ(file.copy[0].path, "train.py");
+  EXPECT_THAT(file.copy[1].where, testing::EndsWith("hosts.yaml:5: copy[1]"));
 }
 
 TEST_F(HostsFileTest, EverythingMayBeSaid) {
@@ -59,6 +69,13 @@ TEST_F(HostsFileTest, WhatIsWrongIsNamedByItsLine) {
   EXPECT_THAT(problem_of("hosts:\n- {name: a}\n- {name: a}\n"),
               AllOf(HasSubstr("hosts.yaml:3: hosts[1].name: expected names that differ"),
                     HasSubstr("hosts.yaml:2")));
+  EXPECT_THAT(problem_of("hosts: [{name: a}]\ncopy: data\n"),
+              HasSubstr("hosts.yaml:2: copy: expected a list"));
+  EXPECT_THAT(problem_of("hosts: [{name: a}]\ncopy: [data, '']\n"),
+              HasSubstr("hosts.yaml:2: copy[1]: expected"));
+  EXPECT_THAT(problem_of("hosts: [{name: a}]\ncopymuster: true\n"), HasSubstr("copyMuster?"));
+  EXPECT_THAT(problem_of("hosts: [{name: a}]\ncopyMuster: true\nmuster: /opt/muster\n"),
+              HasSubstr("hosts.yaml:3: muster: expected no other muster beside copyMuster: true"));
 }
 
 TEST_F(HostsFileTest, NothingInItIsAnOptionOfSsh) {

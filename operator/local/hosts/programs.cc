@@ -1,0 +1,181 @@
+#include "operator/local/hosts/programs.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <sstream>
+
+#include "common/digest.h"
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/shell_word.h"
+#include "operator/local/hosts/each_host.h"
+
+namespace muster::local {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLacks = "muster-host: lacks";
+constexpr const char* kAt = "muster-host: at ";
+
+// A host runs this by its sh. It takes the files as an archive on its standard input, if it lacks
+// them, and says so; then where they are. `flock` is held until it ends, also by what it starts.
+// The programs are begun by the dynamic linker that came with them, which takes the libraries
+// beside it. Folders that no job has used for three months go.
+constexpr const char* kScript = R"sh(set -e; umask 022
+b="${XDG_CACHE_HOME:-$HOME/.cache}/muster"; d="$b/programs-DIGEST"; p="$d.part"
+mkdir -p "$b"; exec 9>"$b/programs.lock"; flock -w 120 9
+rm -rf "$b"/programs-*.part
+if [ ! -d "$d" ]; then
+mkdir -p "$p/lib"; echo "muster-host: lacks"; tar -x -o -f - -C "$p/lib"
+[ "$(ls "$p/lib" | wc -l)" -eq COUNT ] || { echo "expected COUNT files, found fewer" >&2; exit 1; }
+for n in muster muster-trainer; do
+printf "#\041/bin/sh\nd=\${0%%/*}\nMUSTER_TRAINER=\$d/muster-trainer exec \"\$d/lib/LINKER\" \
+--library-path \"\$d/lib\" \"\$d/lib/$n\" \"\$@\"\n" >"$p/$n"
+chmod 755 "$p/$n"
+done
+mv "$p" "$d"
+fi
+touch "$d"
+find "$b" -maxdepth 1 -name "programs-*" -type d -mtime +90 -exec rm -rf {} +
+echo "muster-host: at $d")sh";
+
+std::string replaced(std::string text, const std::string& word, const std::string& by) {
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
+    text.replace(at, word.size(), by);
+  return text;
+}
+
+// Returns up to so many bytes of what a process writes; none at its end.
+std::string read_some(const Descriptor& from) {
+  std::string bytes(size_t{1} << 16, '\0');
+  while (true) {
+    pollfd watched{from.get(), POLLIN, 0};
+    ::poll(&watched, 1, -1);
+    const ssize_t got = ::read(from.get(), bytes.data(), bytes.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    bytes.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    return bytes;
+  }
+}
+
+std::string output_of(const std::vector<std::string>& command) {
+  Session session(command, Session::Output::pipe);
+  session.close_input();
+  std::string output, piece;
+  while (!(piece = read_some(session.output())).empty()) output += piece;
+  if (session.wait() != 0) {
+    throw Invalid("copyMuster: expected `" + command[0] + "` to tell which libraries " +
+                      command.back() + " needs, found that it failed",
+                  kBadConfig);
+  }
+  return output;
+}
+
+std::vector<std::string> archive_command(const Programs& programs) {
+  std::vector<std::string> command = {"tar", "-c", "-h", "-f", "-"};
+  for (const fs::path& file : programs.files)
+    command.insert(command.end(), {"-C", file.parent_path(), file.filename()});
+  return command;
+}
+
+std::string hear_line(CopyWire& wire) {
+  std::string line;
+  while (!line.ends_with('\n')) wire.receive(1, [&](std::string_view byte) { line += byte; });
+  line.pop_back();
+  return line;
+}
+
+// Returns whether anything was sent, and sets where the programs are.
+bool send_to(const Programs& programs, const HostsFile& file, Host& host) {
+  std::string script = replaced(kScript, "DIGEST", programs.digest);
+  script = replaced(script, "COUNT", std::to_string(programs.files.size()));
+  script = replaced(script, "LINKER", programs.files[0].filename());
+  std::vector<std::string> command = ssh_command(file, host);
+  command.push_back("exec sh -c " + shell_word(script));
+  Session session(command, Session::Output::pipe);
+  CopyWire wire(session.output().get(), session.input().get());
+  try {
+    for (bool sent = false;;) {
+      const std::string line = hear_line(wire);  // the host's shell may say something before
+      if (const size_t at = line.find(kAt); at != std::string::npos) {
+        host.muster = line.substr(at + std::string(kAt).size()) + "/muster";
+        return sent;
+      }
+      if (!line.ends_with(kLacks)) continue;
+      sent = true;
+      Session archive(archive_command(programs), Session::Output::pipe);
+      archive.close_input();
+      std::string piece;
+      while (!(piece = read_some(archive.output())).empty()) wire.send(piece);
+      if (const int code = archive.wait(); code != 0)
+        throw Unavailable("tar, of the programs here, has ended with " + std::to_string(code));
+      session.close_input();
+    }
+  } catch (const BrokenWire& error) {
+    throw broken_off(BrokenWire(error.what() + std::string(" while muster was copied")), session,
+                     "sh");
+  }
+}
+
+}  // namespace
+
+Programs find_programs(const fs::path& muster, const fs::path& trainer) {
+  if (muster.filename() != "muster" || trainer.filename() != "muster-trainer") {
+    throw Invalid("copyMuster: expected programs of the names muster and muster-trainer, found " +
+                      muster.string() + " and " + trainer.string(),
+                  kBadConfig);
+  }
+  Programs programs{{""}, ""};
+  std::set<fs::path> libraries;
+  for (const fs::path& program : {muster, trainer}) {
+    // "libc.so.6 => /lib/libc.so.6 (0x7f)", or of the dynamic linker only "/lib/ld.so (0x7f)".
+    std::istringstream lines(output_of({"ldd", program}));
+    for (std::string line; std::getline(lines, line);) {
+      const size_t begin = line.find('/');
+      if (begin == std::string::npos) continue;
+      const fs::path path = line.substr(begin, line.rfind(" (") - begin);
+      if (line.find("=>") == std::string::npos)
+        programs.files[0] = path;
+      else
+        libraries.insert(path);
+    }
+  }
+  if (programs.files[0].empty())
+    throw Invalid("copyMuster: expected ldd to name a dynamic linker, found none", kBadConfig);
+  programs.files.insert(programs.files.end(), libraries.begin(), libraries.end());
+  programs.files.insert(programs.files.end(), {muster, trainer});
+  std::string digests;
+  for (const fs::path& file : programs.files)
+    digests += file.filename().string() + " " + sha256(read_file(file)) + "\n";
+  programs.digest = sha256(digests);
+  return programs;
+}
+
+std::vector<std::string> send_programs(const Programs& programs, HostsFile& file,
+                                       const std::function<void()>& meanwhile) {
+  std::vector<char> sent(file.hosts.size());
+  const std::vector<std::string> reasons = for_each_host(
+      file.hosts.size(), [&](size_t i) { sent[i] = send_to(programs, file, file.hosts[i]); },
+      meanwhile);
+  std::vector<std::string> notes;
+  std::vector<Host> reached;
+  for (size_t i = 0; i < file.hosts.size(); ++i) {
+    if (!reasons[i].empty()) {
+      notes.push_back(unusable(file.hosts[i], reasons[i]));
+      continue;
+    }
+    if (sent[i]) notes.push_back("copied muster to " + file.hosts[i].name);
+    reached.push_back(std::move(file.hosts[i]));
+  }
+  file.hosts = std::move(reached);
+  return notes;
+}
+
+}  // namespace muster::local
