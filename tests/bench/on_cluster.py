@@ -12,7 +12,7 @@ import uuid
 import disturbance
 import events
 import muster
-from operators import wait_until
+from api_server import wait_until
 
 sys.path.append(str(muster.ROOT / "tests/e2e"))
 import cluster  # noqa: E402

@@ -1,12 +1,11 @@
 """Rows of the operator: how fast it makes many jobs' pods, at which cost, and what a lost leader delays."""
 
 import collections
-import functools
 import itertools
-import re
 import signal
 import time
 
+import api_server
 import muster
 import operators
 
@@ -31,7 +30,7 @@ def _settle(calls):
 def burst(operator, jobs):
     """Figures of an operator that meets `jobs` jobs of four replicas all at once. It stands still
     while they are created, so that the time is its own and the API server's, not the creator's."""
-    server = operators.api_server()
+    server = api_server.shared()
     namespace = f"burst-{next(_numbers)}"
     server.make_namespace(namespace)
     with operator.start(server, namespace) as running:
@@ -41,7 +40,7 @@ def burst(operator, jobs):
                       [operator.job(f"job-{i}") for i in range(jobs)])
         running.send(signal.SIGCONT)
         begin, cpu, server_cpu = time.monotonic(), running.cpu_seconds(), server.cpu_seconds()
-        operators.wait_until(f"{4 * jobs} pods of {operator.name}",
+        api_server.wait_until(f"{4 * jobs} pods of {operator.name}",
                              lambda: server.count(_pods(namespace)) >= 4 * jobs, seconds=300,
                              every=0.05)
         seconds = time.monotonic() - begin
@@ -85,17 +84,17 @@ def _check_pods(server, namespace, jobs):
 
 def fairness(jobs=5000):
     """Seconds from the creation of a namespace's only job to its first pod, while another namespace has `jobs` new ones."""
-    server = operators.api_server()
+    server = api_server.shared()
     number = next(_numbers)
     crowd, single = f"crowd-{number}", f"single-{number}"
     for namespace in (crowd, single):
         server.make_namespace(namespace)
     with operators.MUSTER.start(server, f"{crowd},{single}"):
         server.create(operators.MUSTER.collection.format(crowd), [operators.muster_job(f"job-{i}") for i in range(jobs)])
-        operators.wait_until("the crowd's first pods", lambda: server.count(_pods(crowd)) >= 100, every=0.05)
+        api_server.wait_until("the crowd's first pods", lambda: server.count(_pods(crowd)) >= 100, every=0.05)
         begin = time.monotonic()
         server.create(operators.MUSTER.collection.format(single), [operators.muster_job("alone")])
-        operators.wait_until("a pod of the single job", lambda: server.count(_pods(single)) > 0, every=0.01)
+        api_server.wait_until("a pod of the single job", lambda: server.count(_pods(single)) > 0, every=0.01)
         seconds = time.monotonic() - begin
         if server.count(_pods(crowd)) >= 2 * jobs:
             raise muster.Failed("the crowd was half done before the single job had a pod: it was no crowd")
@@ -104,18 +103,18 @@ def fairness(jobs=5000):
 
 def leader_loss(jobs=100):
     """Seconds from `kill -9` of the leader, when it has made half of all pods, to the next pod."""
-    server = operators.api_server()
+    server = api_server.shared()
     namespace = f"leader-{next(_numbers)}"
     server.make_namespace(namespace)
     start = operators.MUSTER.start
     with start(server, namespace) as leader:
-        operators.wait_until("a leader", lambda: "muster_operator_leads 1" in leader.metrics())
+        api_server.wait_until("a leader", lambda: "muster_operator_leads 1" in leader.metrics())
         with start(server, namespace):
             leader.send(signal.SIGSTOP)
             server.create(operators.MUSTER.collection.format(namespace),
                           [operators.muster_job(f"job-{i}") for i in range(jobs)])
             leader.send(signal.SIGCONT)
-            operators.wait_until("half of the pods",
+            api_server.wait_until("half of the pods",
                                  lambda: server.count(_pods(namespace)) >= 2 * jobs, every=0)
             leader.send(signal.SIGKILL)
             begin = time.monotonic()
@@ -123,58 +122,9 @@ def leader_loss(jobs=100):
             made = server.count(_pods(namespace))
             if made >= 4 * jobs:
                 raise muster.Failed("the leader was done before it could be killed")
-            operators.wait_until("another pod", lambda: server.count(_pods(namespace)) > made)
+            api_server.wait_until("another pod", lambda: server.count(_pods(namespace)) > made)
             seconds = time.monotonic() - begin
-            operators.wait_until("all pods", lambda: server.count(_pods(namespace)) >= 4 * jobs)
+            api_server.wait_until("all pods", lambda: server.count(_pods(namespace)) >= 4 * jobs)
             time.sleep(2)  # for one too many
             _check_pods(server, namespace, jobs)
     return seconds
-
-
-def _succeeded(running):
-    found = re.search(r'(?m)^muster_jobs\{state="Succeeded"\} (\S+)$', running.metrics())
-    return float(found[1]) if found else 0
-
-
-def _check_ends(server, namespace, jobs):
-    items = server.call("GET", operators.MUSTER.collection.format(namespace))["items"]
-    ended = sum(any(condition["type"] == "Finished" and condition["status"] == "True"
-                    for condition in item["status"]["conditions"]) for item in items)
-    if ended != jobs:
-        raise muster.Failed(f"expected {jobs} Finished jobs, found {ended}")
-
-
-@functools.cache
-def scale(jobs=2500, nodes=10):
-    """Figures of `jobs` jobs of four pods each, from the first create to the last that is Finished."""
-    server = operators.api_server()
-    namespace = f"scale-{next(_numbers)}"
-    server.make_namespace(namespace)
-    with (operators.Kwok(server, nodes) as kwok,
-          operators.MUSTER.start(server, namespace) as running):
-        parts = {"operator": running, "API server and etcd": server, "KWOK": kwok}
-        before = {name: part.cpu_seconds() for name, part in parts.items()}
-        calls = running.calls()
-        begin = time.monotonic()
-        server.create(operators.MUSTER.collection.format(namespace),
-                      [operators.muster_job(f"job-{i}", nodeName=kwok.nodes[i % nodes])
-                       for i in range(jobs)])
-        operators.wait_until(f"the end of {jobs} jobs", lambda: _succeeded(running) >= jobs,
-                             seconds=540, every=0.2)
-        figures = {"seconds": time.monotonic() - begin}
-        figures |= {f"CPU s of {name}": part.cpu_seconds() - before[name]
-                    for name, part in parts.items()}
-        figures["calls a job"] = (running.calls() - calls) / jobs
-        figures["peakMegabytes"] = running.peak_megabytes()
-        _check_ends(server, namespace, jobs)
-    return figures
-
-
-class Scale:
-    """One figure of scale(); all of a run's rows are of the same jobs."""
-
-    def __init__(self, figure):
-        self.name, self._figure = figure, figure
-
-    def measure(self):
-        return scale()[self._figure]

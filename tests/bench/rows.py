@@ -17,7 +17,9 @@ import operators
 import scale
 import scaling
 from collective import AllReduce, WIDE
-from operator_load import Burst, Scale, fairness, leader_loss
+from operator_load import Burst, fairness, leader_loss
+from operator_many import FINISHED, Many
+from operator_scale import SameCalls, Scale
 from slow_link import SlowLink
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
@@ -291,14 +293,27 @@ ROWS = [
         *both("peakMegabytes"), pairs=1),
     Row("operator-scale", "2,500 jobs run to completion by KWOK, first create to last Finished", "s",
         "at most 120 s", Scale("seconds").measure, [Limit("limit", 120)],
-        [Scale(name) for name in ("CPU s of operator", "CPU s of API server and etcd", "CPU s of KWOK",
-                                  "calls a job")], pairs=1),
+        [Scale(f"CPU s of {name}") for name in ("operator", "API server", "etcd", "KWOK")], pairs=1),
+    Row("operator-scale-calls", "the same against a client that does nothing but make the operator's calls", "s",
+        "120 s, or at most 1.15", Scale("seconds").measure, [SameCalls()], pairs=1),
+    Row("operator-calls-life", "calls of the API server that a job of it takes from its creation to its end",
+        "calls a job", "at most 14", Scale("calls a job").measure, [Limit("limit", 14)], pairs=1),
     Row("operator-scale-rss", "peak resident memory of the same", "MB", "at most 100 MB",
         Scale("peakMegabytes").measure, [Limit("limit", 100)], pairs=1),
     Row("leader-loss", "kill -9 of the leader under 100 jobs until the next one makes a pod", "s",
         "at most 20 s", leader_loss, [Limit("limit", 20)], pairs=1),
     Row("operator-fair", "5,000 new jobs of one namespace: the first pod of another's single job", "s",
         "at most 2 s", fairness, [Limit("limit", 2)], pairs=1),
+    Row("operator-tfjob", "250 TFJobs of 4 replicas met at once, until all 1,000 pods exist, with each its Service",
+        "pods/s", "1.3 x training-operator", Burst(operators.MUSTER_OF_TF_JOBS, "podsPerSecond").measure,
+        [Burst(operators.peer_with(threads), "podsPerSecond") for threads in (4, 10, 32)]),
+    Row("operator-many-rss", f"{FINISHED:,} finished jobs and 1,000 that run: peak resident memory of the operator",
+        "MB", "at most 256 MB", Many("peakMegabytes").measure, [Limit("limit", 256)],
+        [Many(name) for name in ("MB of kube-apiserver", "MB of etcd's file", "bytes of a job", "seconds to make them")],
+        pairs=1),
+    Row("operator-many-takeover", "the same: kill -9 of the leader until the next one makes a new job's pod", "s",
+        "at most 20 s", Many("seconds to take over").measure, [Limit("limit", 20)],
+        [Many(name) for name in ("seconds to look at all", "seconds to list")], pairs=1),
     Row("job-start", "mnist-mlp on two nodes: kubectl apply to the first step, p95 of 20", "s", "at most 3 s",
         lambda: on_cluster.job_start(20), [Limit("limit", 3)], pairs=1),
     Row("cluster-recovery-kill", "kill -9 in a worker's container until the group's next step, p95 of 20",
