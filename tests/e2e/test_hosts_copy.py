@@ -160,7 +160,7 @@ def test_code_is_copied_and_only_what_has_changed_again(rack, folder, tmp_path):
     rack.are_left()
 
 
-@pytest.mark.parametrize("at", ["front", "host"])
+@pytest.mark.parametrize("at", ["front", "host", "cable"])
 def test_a_copy_that_breaks_off_leaves_nothing_and_goes_on_with_the_next_run(rack, folder, tmp_path, at):
     job = script_job(folder, ["sh", "-c", "cksum <data/large"])
     (folder / "data").mkdir()
@@ -174,18 +174,21 @@ def test_a_copy_that_breaks_off_leaves_nothing_and_goes_on_with_the_next_run(rac
     if at == "front":
         pid, = [pid for pid, line in rack.front("host receive") if f"root@{rack.address('host-a')}" in line]
         os.kill(pid, signal.SIGKILL)
-    else:
+    elif at == "host":
         pid, = [pid for pid in run(["ip", "netns", "pids", rack.space("host-a")]).split()
                 if b"receive" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
                 and b"--library-path" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
         os.kill(int(pid), signal.SIGKILL)
+    else:
+        rack.unplug("host-a")
     assert process.wait(120) == 0, log(tmp_path / "run")
     words = log(tmp_path / "run")
     assert "note: the host host-a is not used: the connection has ended while " in words
     assert f"{folder}/data/large was copied; ssh or `muster host receive` has ended with {137 if at == 'front' else 255}" in words
     assert "copied 2 files, 300.0 MB, to host-b" in words
-    if at == "front":
-        eventually(lambda: rack.files("host-a", folder / "data") == [], within=10)
+    rack.plug("host-a")
+    if at != "host":
+        eventually(lambda: rack.files("host-a", folder / "data") == [], within=60)
     else:
         assert rack.files("host-a", folder / "data") == [part.name]
     words = ends_with(rack, 0, job, tmp_path / "next", file)

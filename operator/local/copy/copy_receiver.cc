@@ -162,20 +162,22 @@ class Receiver {
     }
     ::unlink(part_.c_str());
     for (const size_t index : absent_folders_) muster::create_directories(at(entries_[index].name));
-    for (const std::string& name : stale_) remove(name);
+    remove_stale();
     std::vector<const CopyEntry*> coming;
     for (const size_t index : lacking_) coming.push_back(&entries_[index]);
     if (!coming.empty()) ledger_.add(coming);
   }
 
-  // With the folders that are empty then, up to the copied path.
-  void remove(const std::string& name) {
-    ::unlink(at(name).c_str());
-    for (fs::path folder = fs::path(name).parent_path(); !folder.empty();
-         folder = folder.parent_path()) {
-      const bool sent = std::ranges::any_of(
-          entries_, [&](const CopyEntry& entry) { return entry.name == folder; });
-      if (sent || ::rmdir((path_ / folder).c_str()) != 0) return;
+  // With the folders that are empty then, but for those that are sent.
+  void remove_stale() {
+    std::unordered_set<std::string> sent = {""};
+    for (const CopyEntry& entry : entries_)
+      if (entry.is_folder) sent.insert(entry.name);
+    for (const std::string& name : stale_) {
+      ::unlink(at(name).c_str());
+      fs::path folder = fs::path(name).parent_path();
+      while (!sent.contains(folder) && ::rmdir(at(folder).c_str()) == 0)
+        folder = folder.parent_path();
     }
   }
 

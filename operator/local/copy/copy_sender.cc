@@ -16,6 +16,7 @@ namespace muster::local {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr size_t kPiece = size_t{1} << 16;
 
 fs::path in(const fs::path& path, const CopyEntry& entry) {
   return entry.name.empty() ? path : path / entry.name;
@@ -34,7 +35,12 @@ class Sender {
     now_ = copy.path;
     wire_.say("path " + copy.path.string());
     std::string list;
-    for (const CopyEntry& entry : copy.entries) list += to_text(entry) + '\0';
+    for (const CopyEntry& entry : copy.entries) {
+      list += to_text(entry) + '\0';
+      if (list.size() < kPiece) continue;
+      wire_.send(list);
+      list.clear();
+    }
     wire_.send(list);
     wire_.say("end");
     agree(copy);
@@ -83,7 +89,7 @@ class Sender {
   void send_file(const fs::path& path, const CopyEntry& entry) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file) throw Unavailable("cannot read " + path.string() + ": " + system_words(errno));
-    std::array<char, size_t{1} << 16> bytes;
+    std::array<char, kPiece> bytes;
     for (uint64_t left = entry.size; left > 0;) {
       const ssize_t got = ::read(file.get(), bytes.data(), std::min<uint64_t>(left, bytes.size()));
       if (got < 0 && errno == EINTR) continue;

@@ -26,16 +26,15 @@ constexpr const char* kEnd = "end";
 constexpr const char* kProblem = "problem ";
 constexpr auto kSaidAgainAfter = std::chrono::seconds(5);
 
-void await(int descriptor, short events) {
+}  // namespace
+
+void CopyWire::await(int descriptor, short events) const {
   pollfd watched{descriptor, events, 0};
-  constexpr std::chrono::milliseconds kMost = CopyWire::kPatience;
-  const int ready = ::poll(&watched, 1, static_cast<int>(kMost.count()));
+  const int ready = ::poll(&watched, 1, static_cast<int>(patience_.count()));
   if (ready > 0 || (ready < 0 && errno == EINTR)) return;
   if (ready < 0) throw BrokenWire("poll: " + system_words(errno));
-  throw BrokenWire("nothing has moved for " + std::to_string(CopyWire::kPatience.count()) + " s");
+  throw BrokenWire("nothing has moved for " + std::to_string(patience_.count() / 1000) + " s");
 }
-
-}  // namespace
 
 void CopyWire::say(std::string text) {
   said_ = Clock::now();

@@ -39,11 +39,14 @@ class BrokenWire : public Unavailable {
 // on says "problem <words>" and ends. What has not changed costs one look at each file.
 class CopyWire {
  public:
-  static constexpr std::chrono::seconds kPatience{300};
+  // For so long either side waits until something moves. A host may be writing to a slow disk;
+  // and once it is told nothing more, another copy is not to wait for its end.
+  static constexpr std::chrono::seconds kPatience{300}, kPatienceOfHost{30};
 
   // Reads from one descriptor and writes to the other, of which it owns neither. SIGPIPE is to be
   // ignored.
-  CopyWire(int in, int out) : in_(in), out_(out) {}
+  CopyWire(int in, int out, std::chrono::seconds patience = kPatience)
+      : in_(in), out_(out), patience_(patience) {}
 
   // These throw BrokenWire, and Unavailable with the host's words if it has a problem.
   void say(std::string text);
@@ -61,8 +64,10 @@ class CopyWire {
 
  private:
   void fill();
+  void await(int descriptor, short events) const;
 
   const int in_, out_;
+  const std::chrono::milliseconds patience_;
   std::string unread_;
   size_t begin_ = 0;  // of what is unread in it
   std::chrono::steady_clock::time_point said_;

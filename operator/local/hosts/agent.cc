@@ -151,7 +151,7 @@ int run_for_another_host(const fs::path& trainer) {
 
 int receive_copies_here() {
   ::signal(SIGPIPE, SIG_IGN);
-  CopyWire wire(STDIN_FILENO, STDOUT_FILENO);
+  CopyWire wire(STDIN_FILENO, STDOUT_FILENO, CopyWire::kPatienceOfHost);
   receive_copies(wire);
   return kSuccess;
 }

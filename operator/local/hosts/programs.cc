@@ -25,25 +25,27 @@ constexpr const char* kLacks = "muster-host: lacks";
 constexpr const char* kAt = "muster-host: at ";
 
 // A host runs this by its sh. It takes the files as an archive on its standard input, if it lacks
-// them, and says so; then where they are. `flock` is held until it ends, also by what it starts.
-// The programs are begun by the dynamic linker that came with them, which takes the libraries
-// beside it. Folders that no job has used for three months go.
+// them, and says so; then where they are. Hosts that share the folder may do so at the same time:
+// the first one's counts. The programs are begun by the dynamic linker that came with them, which
+// takes the libraries beside it. Folders go that no job has used for three months, and parts whose
+// script was killed.
 constexpr const char* kScript = R"sh(set -e; umask 022
-b="${XDG_CACHE_HOME:-$HOME/.cache}/muster"; d="$b/programs-DIGEST"; p="$d.part"
-mkdir -p "$b"; exec 9>"$b/programs.lock"; flock -w 120 9
-rm -rf "$b"/programs-*.part
+b="${XDG_CACHE_HOME:-$HOME/.cache}/muster"; d="$b/programs-DIGEST"; mkdir -p "$b"
+find "$b" -maxdepth 1 -name "programs.part-*" -mmin +120 -exec rm -rf {} + || :
 if [ ! -d "$d" ]; then
-mkdir -p "$p/lib"; echo "muster-host: lacks"; tar -x -o -f - -C "$p/lib"
+p=$(mktemp -d "$b/programs.part-XXXXXX"); trap "rm -rf \"$p\"" EXIT
+mkdir "$p/lib"; echo "muster-host: lacks"; tar -x -o -f - -C "$p/lib"
 [ "$(ls "$p/lib" | wc -l)" -eq COUNT ] || { echo "expected COUNT files, found fewer" >&2; exit 1; }
 for n in muster muster-trainer; do
 printf "#\041/bin/sh\nd=\${0%%/*}\nMUSTER_TRAINER=\$d/muster-trainer exec \"\$d/lib/LINKER\" \
 --library-path \"\$d/lib\" \"\$d/lib/$n\" \"\$@\"\n" >"$p/$n"
 chmod 755 "$p/$n"
 done
-mv "$p" "$d"
+mv -T "$p" "$d" 2>/dev/null || [ -d "$d" ]
+rm -rf "$p"
 fi
 touch "$d"
-find "$b" -maxdepth 1 -name "programs-*" -type d -mtime +90 -exec rm -rf {} +
+find "$b" -maxdepth 1 -name "programs-*" -mtime +90 -exec rm -rf {} + || :
 echo "muster-host: at $d")sh";
 
 std::string replaced(std::string text, const std::string& word, const std::string& by) {

@@ -33,8 +33,7 @@ exec sh -c "$last"
 class ProgramsTest : public testing::Test {
  protected:
   ProgramsTest() {
-    write_file_atomically(path("ssh"), kSsh);
-    fs::permissions(path("ssh"), fs::perms::owner_all);
+    write_script("ssh", kSsh);
     fs::create_directory(path("bin"));
     fs::copy_file("/bin/echo", path("bin/muster"));
     fs::copy_file("/bin/echo", path("bin/muster-trainer"));
@@ -42,6 +41,10 @@ class ProgramsTest : public testing::Test {
     file_.ssh = {path("ssh")};
   }
   fs::path path(const std::string& name) const { return folder_.path() / name; }
+  void write_script(const std::string& name, const std::string& text) const {
+    write_file_atomically(path(name), text);
+    fs::permissions(path(name), fs::perms::owner_all);
+  }
   Programs find() const { return find_programs(path("bin/muster"), path("bin/muster-trainer")); }
   std::vector<std::string> send() {
     return send_programs(find(), file_, [] {});
@@ -96,8 +99,31 @@ TEST_F(ProgramsTest, OthersAreSentAgainAndOldOnesGo) {
 }
 
 TEST_F(ProgramsTest, WhatABrokenTransferHasLeftIsRemoved) {
-  fs::create_directories(path("a cache/muster/programs-1.part/lib"));
+  fs::create_directories(path("a cache/muster/programs.part-killed/lib"));
+  const auto hours_ago = fs::file_time_type::clock::now() - std::chrono::hours(3);
+  fs::last_write_time(path("a cache/muster/programs.part-killed"), hours_ago);
   EXPECT_THAT(send(), ElementsAre("copied muster to a"));
+  EXPECT_THAT(cached(), ElementsAre("programs-" + find().digest));
+}
+
+TEST_F(ProgramsTest, OfATransferThatBreaksOffNothingStays) {
+  write_script("tar", "#!/bin/sh\nhead -c 100000 >/dev/null\n");
+  write_script("ssh",
+               "#!/bin/sh\nPATH=" + folder_.path().string() + ":$PATH\n" + std::string(kSsh));
+  const std::vector<std::string> notes = send();
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0],
+              HasSubstr("while muster was copied; ssh or sh has ended with 1: expected "));
+  EXPECT_THAT(cached(), IsEmpty());
+}
+
+TEST_F(ProgramsTest, HostsThatShareTheCacheMayTakeThemAtOnce) {
+  file_.hosts = {};
+  for (const char* name : {"a", "b", "c", "d"}) file_.hosts.push_back({name, name, name, 1, ""});
+  send();
+  ASSERT_EQ(file_.hosts.size(), 4u);
+  for (const Host& host : file_.hosts)
+    EXPECT_EQ(output_of("'" + host.muster + "' it runs"), "it runs\n");
   EXPECT_THAT(cached(), ElementsAre("programs-" + find().digest));
 }
 
