@@ -29,7 +29,6 @@ def rule(action, **match):
     return {"failurePolicy": {"rules": [{"action": action, **match}]}}
 
 
-# As in any template, $$ is one $.
 ALL_WORKERS = {"successPolicy": {"decidedBy": "allWorkers"}}
 MY_TASK = r'''case "$TF_CONFIG" in *"\"type\":\"$MUSTER_ROLE\",\"index\":$MUSTER_INDEX}"*) exit 0 ;; *) exit 3 ;; esac'''
 CASES = {
@@ -41,7 +40,8 @@ CASES = {
                                 {"successPolicy": {"decidedBy": "workerZero"}}),
     "all-workers-decide": Case(("Succeeded", "AllWorkersSucceeded", 0), {"worker": "exit 0"}, 3, ALL_WORKERS),
     "a-failure-is-restarted": Case(("Succeeded", "AllWorkersSucceeded", 1), {"worker": ONCE + "exit 7"}),
-    "a-kill-is-restarted": Case(("Succeeded", "AllWorkersSucceeded", 1), {"worker": ONCE + "kill -9 $$$$"}),
+    # In a template $$ is one $; the first process of a container cannot kill itself.
+    "a-kill-is-restarted": Case(("Succeeded", "AllWorkersSucceeded", 1), {"worker": ONCE + "sh -c 'kill -9 $$$$'; exit $?"}),
     "restarts-are-used-up": Case(("Failed", "BackoffLimitExceeded", 1), {"worker": "exit 7"},
                                  spec={"runPolicy": {"backoffLimit": 1}}),
     "never-restarted": Case(("Failed", "RestartPolicyNever", 0), {"worker": "exit 7"},
@@ -84,6 +84,7 @@ def outcome_of(status):
 class Processes:
     def __init__(self, folder):
         self.folder = folder
+        self.started = []
 
     def command(self, job, directory):
         return [PROGRAM, "run", job, "--directory", directory]
@@ -92,8 +93,10 @@ class Processes:
         file = self.folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump(job))
         directory = self.folder / name
-        return subprocess.Popen(self.command(file, directory), stdout=(self.folder / f"{name}.log").open("ab"),
-                                stderr=subprocess.STDOUT)
+        process = subprocess.Popen(self.command(file, directory), stdout=(self.folder / f"{name}.log").open("ab"),
+                                   stderr=subprocess.STDOUT)
+        self.started.append(process)
+        return process
 
     def status(self, name):
         state = self.folder / name / "job.json"
@@ -145,17 +148,21 @@ def sides(cluster, muster, namespace_of_module, tmp_path_factory):
     """All cases have begun on all sides."""
     folder = tmp_path_factory.mktemp("sides")
     rack = Rack(folder, ["host-a", "host-b"], slots=100)
+    found = {}
     for name in ("processes", "hosts"):
         (folder / name).mkdir()
     try:
         rack.up()
-        found = {"processes": Processes(folder / "processes"), "hosts": Hosts(folder / "hosts", rack),
-                 "kubernetes": Kubernetes(cluster, namespace_of_module)}
+        found |= {"processes": Processes(folder / "processes"), "hosts": Hosts(folder / "hosts", rack),
+                  "kubernetes": Kubernetes(cluster, namespace_of_module)}
         for side in found.values():
             for name, case in CASES.items():
                 side.begin(name, manifest(name, case))
         yield found
     finally:
+        for process in found["processes"].started if found else []:
+            process.terminate()
+            process.wait(60)
         rack.end_all()
         rack.down()
 

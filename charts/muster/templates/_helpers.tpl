@@ -55,7 +55,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [services]
-  verbs: [get, list, watch, create]
+  verbs: [get, list, watch, create{{ if .Values.tfjob.enabled }}, patch{{ end }}]
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]

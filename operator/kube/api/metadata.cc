@@ -29,6 +29,14 @@ std::string owner_uid_of(const Json& object) {
   return string_or(controller_of(object), "uid", "");
 }
 
+bool is_left_by_predecessor(const Json& object, const Json& wanted) {
+  const Json &found = controller_of(object), &ours = controller_of(wanted);
+  const auto is_same = [&](const char* field) {
+    return string_or(found, field, "") == string_or(ours, field, "");
+  };
+  return !found.is_null() && is_same("kind") && is_same("name") && !is_same("uid");
+}
+
 std::string describe_owner(const Json& object) {
   const Json& owner = controller_of(object);
   const std::string whose =

@@ -8,6 +8,7 @@
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/network_policy.h"
 #include "operator/kube/pods/pods.h"
+#include "operator/kube/pods/tfjob_pods.h"
 
 namespace muster::kube {
 
@@ -24,16 +25,19 @@ Resource resource_of(const Json& object) {
   return {version.substr(0, slash), version.substr(slash + 1), plural, kind};
 }
 
-// Whether the object's owner is a deleted job of this name: the garbage collector will then delete
-// it.
-bool is_left_by_predecessor(const Json& object, const api::TrainingJob& job) {
-  for (const Json& owner : member(member(object, "metadata"), "ownerReferences")) {
-    if (string_or(owner, "kind", "") == training_jobs().kind &&
-        string_or(owner, "name", "") == job.name && string_or(owner, "uid", "") != job.uid) {
-      return true;
-    }
-  }
-  return false;
+// Returns what decides which Services the job has, but for the templates, which seldom change: a
+// job that a TFJob owns may have thousands.
+Json services_key(const api::TrainingJob& job) {
+  Json replicas = Json::object();
+  if (!is_tfjob(job)) return replicas;
+  for (const auto& [role, spec] : job.replicas) replicas[api::name_of(role)] = spec.replicas;
+  return replicas;
+}
+
+// Returns what a Service of the training-operator lacks.
+Json changes_of_taken_service(const api::TrainingJob& job) {
+  return {{"metadata", {{"labels", {{kJobLabel, job.name}}}}},
+          {"spec", {{"publishNotReadyAddresses", true}}}};
 }
 
 }  // namespace
@@ -47,10 +51,10 @@ std::vector<Json> Belongings::unwatched_of(const api::TrainingJob& job) const {
 }
 
 void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
-  const Objects objects = {services_of(job), unwatched_of(job)};
-  if (!begin(job, objects, seen_since)) return;
+  const std::vector<Json> unwatched = unwatched_of(job);
+  if (!begin(job, unwatched, seen_since)) return;
   try {
-    make(job, objects);
+    make(job, unwatched);
   } catch (const ApiUnavailable& error) {
     lack(job.uid, error.status(), error.what());
     throw;
@@ -65,13 +69,14 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
 
 // Returns false if there is nothing to do. The objects are noted before they are made: if a
 // Service goes meanwhile, lost_service() removes the note again.
-bool Belongings::begin(const api::TrainingJob& job, const Objects& objects, Time seen_since) {
+bool Belongings::begin(const api::TrainingJob& job, const std::vector<Json>& unwatched,
+                       Time seen_since) {
   const std::string keys = job.status.keys();
-  const std::string digest = sha256(Json({objects.services, objects.unwatched}).dump());
+  const std::string digest = sha256(services_key(job).dump() + Json(unwatched).dump());
   const MutexLock lock(mutex_);
   const auto known = seen_.find(job.uid);
   if (known != seen_.end() && known->second.objects == digest && known->second.keys == keys) {
-    if (objects.unwatched.empty() || known->second.at >= seen_since) return false;
+    if (unwatched.empty() || known->second.at >= seen_since) return false;
   }
   const auto refused = refused_.find(job.uid);
   if (refused != refused_.end()) throw Unavailable(refused->second);
@@ -102,16 +107,21 @@ void Belongings::forget(const std::string& job_uid) {
   refused_.erase(job_uid);
 }
 
-void Belongings::make(const api::TrainingJob& job, const Objects& objects) {
-  in_parallel(objects.services.size(), at_a_time_,
-              [&](size_t i) { make_service(job, objects.services[i]); });
+void Belongings::make(const api::TrainingJob& job, const std::vector<Json>& unwatched) {
+  const std::vector<Json> services = services_of(job);
+  in_parallel(services.size(), at_a_time_, [&](size_t i) { make_service(job, services[i]); });
   if (!job.status.keys().empty()) make_keys(job);
-  for (const Json& object : objects.unwatched) make_unwatched(job, object);
+  for (const Json& object : unwatched) make_unwatched(job, object);
 }
 
 void Belongings::make_service(const api::TrainingJob& job, const Json& service) {
-  const auto there = services_.get(name_of(service).key());
-  if (!there || there->meta.owner_uid != job.uid) make_object(job, kube::services(), service);
+  const auto in_view = services_.get(name_of(service).key());
+  if (in_view && in_view->meta.owner_uid == job.uid) return;
+  const std::optional<Json> there = make_object(job, kube::services(), service);
+  if (!there || owner_uid_of(*there) == job.uid) return;
+  // It comes into view by its new label.
+  client_.patch(kube::services(), name_of(service), PatchKind::merge, changes_of_taken_service(job),
+                {uid_of(*there), ""});
 }
 
 void Belongings::make_keys(const api::TrainingJob& job) {
@@ -151,7 +161,9 @@ std::optional<Json> Belongings::make_object(const api::TrainingJob& job, const R
     throw Unavailable(resource.kind + " " + name_of(object).key() +
                       " was there, and is not any more");
   if (is_of(job, resource, *there)) return there;
-  if (is_left_by_predecessor(*there, job)) {
+  const bool is_earlier_tfjobs =
+      is_tfjob(job) && describe_owner(*there).ends_with(" of TFJob " + job.tfjob.name);
+  if (is_left_by_predecessor(*there, object) || is_earlier_tfjobs) {
     throw Unavailable(describe_owner(*there) + ", which is deleted, has yet to go");
   }
   conflicts_.report(job, resource, name_of(object), describe_owner(*there));

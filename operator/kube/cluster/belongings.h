@@ -47,13 +47,10 @@ class Belongings {
     std::string keys;     // name of the Secret, or empty
     Time at;              // when they were there
   };
-  struct Objects {
-    std::vector<Json> services, unwatched;
-  };
   std::vector<Json> unwatched_of(const api::TrainingJob& job) const;
-  bool begin(const api::TrainingJob& job, const Objects& objects, Time seen_since);
+  bool begin(const api::TrainingJob& job, const std::vector<Json>& unwatched, Time seen_since);
   void lack(const std::string& job_uid, const ApiStatus& status, const std::string& why);
-  void make(const api::TrainingJob& job, const Objects& objects);
+  void make(const api::TrainingJob& job, const std::vector<Json>& unwatched);
   void make_service(const api::TrainingJob& job, const Json& service);
   void make_keys(const api::TrainingJob& job);
   void make_unwatched(const api::TrainingJob& job, const Json& object);

@@ -10,12 +10,13 @@
 #include "operator/kube/cluster/parallel.h"
 #include "operator/kube/pods/observe.h"
 #include "operator/kube/pods/pod_template.h"
+#include "operator/kube/pods/tfjob_pods.h"
 
 namespace muster::kube {
 
 namespace {
 
-// Returns the pods in the Service that one of `replicas` replaces, by the number of that replica.
+// Returns the pods that one of `replicas` replaces, by the number of that replica.
 std::multimap<size_t, const Pod*> superseded(const std::vector<Pod>& pods,
                                              std::span<const plan::CreateReplica> replicas) {
   std::map<std::pair<api::Role, int>, size_t> places;
@@ -23,7 +24,7 @@ std::multimap<size_t, const Pod*> superseded(const std::vector<Pod>& pods,
   std::multimap<size_t, const Pod*> result;
   for (const Pod& pod : pods) {
     const auto other = kube::observe(pod);
-    if (!other || has_ended(pod) || !is_current(pod)) continue;
+    if (!other) continue;
     const auto place = places.find({other->role, other->index});
     if (place == places.end() || other->attempt >= replicas[place->second].attempt) continue;
     result.emplace(place->second, &pod);
@@ -67,15 +68,27 @@ void JobPods::create(const api::TrainingJob& job, std::span<const plan::CreateRe
                      const std::function<bool()>& wanted) {
   const std::vector<Pod> pods = of(job);
   const std::multimap<size_t, const Pod*> predecessors = superseded(pods, replicas);
+  Mutex mutex;
+  std::optional<NameIsHeld> held;  // the others do not wait for it
   const auto make = [&](size_t i) {
-    const auto [begin, end] = predecessors.equal_range(i);
-    for (auto entry = begin; entry != end; ++entry) {
-      writer_.retire(*entry->second);
+    try {
+      const auto [begin, end] = predecessors.equal_range(i);
+      for (auto entry = begin; entry != end; ++entry) give_way(job, *entry->second);
+      create_pod(job, pod_of(job, replicas[i], settings_));
+    } catch (const NameIsHeld& error) {
+      const MutexLock lock(mutex);
+      if (!held) held = error;
     }
-    create_pod(job, pod_of(job, replicas[i], settings_));
   };
   in_parallel(replicas.size(), at_a_time_, make, wanted);
+  if (held) throw NameIsHeld(*held);
   checks_.learn_success(job);  // of all of them: one may have been refused while another was not
+}
+
+// Lets a successor have the address of a pod, and in a job that a TFJob owns its name.
+void JobPods::give_way(const api::TrainingJob& job, const Pod& pod) {
+  if (!has_ended(pod) && is_current(pod)) writer_.retire(pod);
+  if (is_tfjob(job)) writer_.make_room(pod);
 }
 
 void JobPods::create_pod(const api::TrainingJob& job, const Json& pod) {

@@ -36,7 +36,8 @@ class JobPods {
   void forget(const std::string& job_uid) { checks_.forget(job_uid); }
 
   // Creates a pod for each replica, and takes the pods that they replace out of the Service. Begins
-  // no more of them once `wanted` returns false.
+  // no more of them once `wanted` returns false. Throws NameIsHeld (tfjob_pods.h) when it has
+  // created the others.
   void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas,
               const std::function<bool()>& wanted);
   void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas);
@@ -56,6 +57,7 @@ class JobPods {
                       const std::string& live_uid);
 
  private:
+  void give_way(const api::TrainingJob& job, const Pod& pod);
   void create_pod(const api::TrainingJob& job, const Json& pod);
 
   const Client& client_;

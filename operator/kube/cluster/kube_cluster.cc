@@ -99,8 +99,13 @@ bool KubeCluster::is_orphan(const Pod& pod) {
 
 void KubeCluster::service_changed(const Service* before, const Service* after) {
   if (after != nullptr) return;
-  belongings_.lost_service(before->meta.owner_uid);
-  environment_.wake(before->meta.name_space + "/" + before->meta.label(kJobLabel), now());
+  const std::string key = before->meta.name_space + "/" + before->meta.label(kJobLabel);
+  {
+    const MutexLock lock(mutex_);
+    const auto known = uids_.find(key);
+    if (known != uids_.end()) belongings_.lost_service(known->second);
+  }
+  environment_.wake(key, now());
 }
 
 // The first pass that finds a job gone, or another job of its name, forgets what earlier passes
@@ -289,9 +294,9 @@ void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& statu
 void KubeCluster::create(const api::TrainingJob& job,
                          std::span<const plan::CreateReplica> replicas) {
   belongings_.ensure(job, now() - kUnwatchedTrusted);
-  job_pods_.create(job, replicas, [&] { return is_wanted(job); });
   // The job is woken because the status of a pod that hangs does not change.
   if (!replicas.empty()) environment_.wake(key_of(job), now() + kFirstLook);
+  job_pods_.create(job, replicas, [&] { return is_wanted(job); });
 }
 
 // Whether the view still has the job, and nobody has asked to delete it.

@@ -11,7 +11,7 @@
 namespace muster::kube {
 
 // Whether an object, as the API server has it, belongs to the job. A Service may belong to the
-// job's TFJob: the training-operator has made it before that was moved.
+// job's TFJob: the training-operator made it, before Muster took the TFJob over.
 bool is_of(const api::TrainingJob& job, const Resource& resource, const Json& object);
 
 // Names that our jobs need and that other owners' objects hold. Thread-safe.

@@ -32,24 +32,30 @@ void PodWriter::take_over(const std::string& text) {
 }
 
 std::optional<std::string> PodWriter::create(const Json& pod) {
-  if (has_created(pod)) return std::nullopt;
+  if (try_create(pod)) return std::nullopt;
   const std::string key = name_of(pod).key();
   const auto there = client_.get(pods(), name_of(pod));
   if (!there) throw Unavailable("pod " + key + " was there, and is not any more");
+  if (is_left_by_predecessor(*there, pod))
+    throw NameIsHeld("pod " + key + " of the deleted job of this name has yet to go");
   if (owner_uid_of(*there) != owner_uid_of(pod)) return describe_owner(*there);
-  const Pod other = decode_object<Pod>(there->dump()), wanted = decode_object<Pod>(pod.dump());
-  if (other.meta.label(kAttemptLabel) == wanted.meta.label(kAttemptLabel)) {
+  const Pod other = decode_object<Pod>(there->dump());
+  const auto replica = observe(other), wanted = observe(decode_object<Pod>(pod.dump()));
+  if (!replica || !wanted || replica->attempt > wanted->attempt)
+    throw Unavailable("pod " + key + " is of a later attempt, which has the same name");
+  if (replica->attempt == wanted->attempt) {
     own_writes_.creating(key);
     own_writes_.created(other, now_());
     return std::nullopt;
   }
-  make_room(other, wanted);
-  if (!has_created(pod)) throw NameIsHeld("pod " + key + " of an earlier attempt has yet to go");
+  make_room(other);
+  if (!try_create(pod))
+    throw NameIsHeld("pod " + key + " of an earlier attempt is asked to leave, and has yet to go");
   return std::nullopt;
 }
 
 // Returns false if the name is taken.
-bool PodWriter::has_created(const Json& pod) {
+bool PodWriter::try_create(const Json& pod) {
   const std::string key = name_of(pod).key();
   own_writes_.creating(key);
   try {
@@ -65,14 +71,9 @@ bool PodWriter::has_created(const Json& pod) {
   }
 }
 
-// Removes the pod of an earlier attempt that has ended: the next attempt is planned only after the
-// end of this one was counted, so nobody waits for it any more. Throws Unavailable for another pod.
-void PodWriter::make_room(const Pod& there, const Pod& successor) {
-  const auto replica = observe(there), next = observe(successor);
-  if (!replica || !next || replica->attempt > next->attempt)
-    throw Unavailable("pod " + there.meta.key() +
-                      " is of a later attempt, which has the same name");
-  if (is_live(*replica))
+void PodWriter::make_room(const Pod& there) {
+  const auto replica = observe(there);
+  if (replica && is_live(*replica))
     throw NameIsHeld("pod " + there.meta.key() +
                      " of an earlier attempt has not ended (its node may be lost); its successor "
                      "has the same name, and is created when that pod has gone");

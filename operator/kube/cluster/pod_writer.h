@@ -28,14 +28,16 @@ class PodWriter {
   void remove(const Pod& pod);
   // Takes the tracking finalizer off the pod, if it is there.
   void untrack(const Pod& pod);
+  // Removes the pod of an earlier attempt, the next of which is to have its name. Its end must have
+  // been counted: nobody waits for it any more. Throws NameIsHeld if it has not ended.
+  void make_room(const Pod& there);
   // Takes the pod out of the Service, so that its successor is the only one of its name.
   void retire(const Pod& pod);
   // Gives the pod of a job's leader this request for a checkpoint, as an annotation.
   void ask_for_checkpoint(const Pod& pod, const std::string& request);
 
  private:
-  bool has_created(const Json& pod);
-  void make_room(const Pod& there, const Pod& successor);
+  bool try_create(const Json& pod);
   void ask_to_leave(const Pod& pod, const std::string& version);
   void write(const Pod& pod, const std::function<void()>& call);
   void merge(const Pod& pod, const Json& metadata);

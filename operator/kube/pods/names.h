@@ -36,12 +36,12 @@ std::string key_of(const api::TrainingJob& job);
 std::string host_name(const api::TrainingJob& job, api::Role role, int index);
 
 // Returns "mnist-worker-0-x7k2p": the last part follows from the job's UID and the attempt, so that
-// a repeated or late creation finds its name taken. At most 63 characters. Of a TFJob the name
-// has no last part.
+// a repeated or late creation finds its name taken. At most 63 characters. The pods
+// of a TFJob have no such last part: all attempts of a replica have one name.
 std::string pod_name(const api::TrainingJob& job, api::Role role, int index, int attempt);
 
-// Returns "mnist-worker-0.mnist.default.svc:2222", of a TFJob "mnist-worker-0.default.svc:2222", with
-// the cluster's domain after "svc" unless it is empty.
+// Returns "mnist-worker-0.mnist.default.svc:2222", of a TFJob "mnist-worker-0.default.svc:2222",
+// with the cluster's domain after "svc" unless it is empty.
 std::string peer_address(const api::TrainingJob& job, api::Role role, int index,
                          const std::string& cluster_domain);
 

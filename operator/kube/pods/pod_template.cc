@@ -60,9 +60,11 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
       plan::environment(job, replica.role, replica.index, replica.attempt, address);
   Json list = Json::array();
   for (const auto& [name, value] : environment.variables) {
-    const bool is_v1 = name == "TF_CONFIG" && is_tfjob(job);
-    list.push_back(variable(
-        name, is_v1 ? tfjob_tf_config(job, environment.tf_config, address).dump() : value));
+    if (name != "TF_CONFIG" || !is_tfjob(job)) {
+      list.push_back(variable(name, value));
+    } else if (api::replicas_of(job) > 1) {
+      list.push_back(variable(name, tfjob_tf_config(job, environment.tf_config, address).dump()));
+    }
   }
   list.push_back(variable("MUSTER_NAMESPACE", job.name_space));
   list.push_back(variable("MUSTER_STORAGE", storage_of(job)));

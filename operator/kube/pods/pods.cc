@@ -131,8 +131,10 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
   if (users_spec.contains("containers")) drop_variables(users_spec["containers"], api::is_reserved);
   Json spec = merge_template(default_pod_spec(job, replica, container, settings), users_spec);
   spec["restartPolicy"] = restart_policy_of(job, replica.role, users_spec);
-  spec["hostname"] = host_name(job, replica.role, replica.index);
-  spec["subdomain"] = job.name;
+  if (!is_tfjob(job)) {  // else the pod's name is the host name, and no Service has the job's name
+    spec["hostname"] = host_name(job, replica.role, replica.index);
+    spec["subdomain"] = job.name;
+  }
   Json pod = {{"apiVersion", "v1"},
               {"kind", "Pod"},
               {"metadata", metadata_of(job, replica, container, member(of_user, "metadata"))},
@@ -161,6 +163,8 @@ std::string template_key(const Json& pod) {
        {kJobLabel, kJobUidLabel, kRoleLabel, kIndexLabel, kAttemptLabel, kRunLabel, kGroupLabel}) {
     metadata["labels"].erase(label);
   }
+  const Json of_tfjob = tfjob_labels(api::TrainingJob{}, api::Role::worker, 0);
+  for (const auto& [label, value] : of_tfjob.items()) metadata["labels"].erase(label);
   metadata["annotations"].erase(kGroupAnnotation);
   rest["spec"].erase("hostname");
   rest["spec"].erase("subdomain");

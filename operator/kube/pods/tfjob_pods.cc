@@ -14,23 +14,34 @@ constexpr size_t kLongestBase = 47;  // with "-evaluator-" and five digits 63 ch
 constexpr const char* kPortName = "tfjob-port";
 constexpr const char* kJobRoleLabel = "training.kubeflow.org/job-role";
 
-Json ports_of(const api::TrainingJob& job, api::Role role) {
-  const Json& container = api::counting_container(job.replicas.at(role).pod_template);
+const Json& ports_of(const api::TrainingJob& job, api::Role role) {
+  return member(api::counting_container(job.replicas.at(role).pod_template), "ports");
+}
+
+// Returns the named ports of the role's container as a Service has them, and the port in TF_CONFIG.
+Json service_ports(const api::TrainingJob& job, api::Role role) {
   Json ports = Json::array();
-  for (const Json& port : member(container, "ports")) {
-    if (member(port, "containerPort").is_number_integer() && !string_or(port, "name", "").empty())
-      ports.push_back({{"name", port["name"]}, {"port", port["containerPort"]}});
+  bool has_port = false;
+  for (const Json& port : ports_of(job, role)) {
+    const std::string name = string_or(port, "name", "");
+    if (name.empty() || !member(port, "containerPort").is_number_integer()) continue;
+    ports.push_back({{"name", name},
+                     {"port", port["containerPort"]},
+                     {"protocol", string_or(port, "protocol", "TCP")}});
+    has_port = has_port || name == kPortName;
   }
+  if (!has_port) ports.push_back({{"name", kPortName}, {"port", kPeerPort}, {"protocol", "TCP"}});
   return ports;
 }
 
 Json service_of_replica(const api::TrainingJob& job, api::Role role, int index) {
   Json selector = tfjob_labels(job, role, index);
   selector.erase(kJobRoleLabel);
-  Json ports = ports_of(job, role);
-  if (ports.empty()) ports.push_back({{"name", kPortName}, {"port", kPeerPort}});
   Json metadata = belonging_metadata(job, host_name(job, role, index));
   metadata["labels"].update(selector);
+  // Pods of a deleted job of this name may still be there, and one that was replaced on a lost
+  // node.
+  selector.update({{kJobUidLabel, job.uid}, {kCurrentLabel, "true"}});
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
           {"metadata", std::move(metadata)},
@@ -38,7 +49,7 @@ Json service_of_replica(const api::TrainingJob& job, api::Role role, int index) 
            {{"clusterIP", "None"},
             {"publishNotReadyAddresses", true},
             {"selector", std::move(selector)},
-            {"ports", std::move(ports)}}}};
+            {"ports", service_ports(job, role)}}}};
 }
 
 // https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls it sparse.
@@ -65,7 +76,8 @@ std::string tfjob_base_name(const api::TrainingJob& job) {
 
 int tfjob_port(const api::TrainingJob& job, api::Role role) {
   for (const Json& port : ports_of(job, role))
-    if (port["name"] == kPortName) return port["port"];
+    if (string_or(port, "name", "") == kPortName)
+      return static_cast<int>(integer_or(port, "containerPort", kPeerPort));
   return kPeerPort;
 }
 
@@ -91,10 +103,12 @@ Json tfjob_tf_config(const api::TrainingJob& job, Json tf_config, const Address&
     tf_config["cluster"] = sparse_cluster(tf_config["cluster"], tf_config["task"], address);
     return tf_config;
   }
-  const auto evaluators = job.replicas.find(api::Role::evaluator);
-  for (int index = 0; evaluators != job.replicas.end() && index < evaluators->second.replicas;
-       ++index)
-    tf_config["cluster"]["evaluator"].push_back(address(api::Role::evaluator, index));
+  for (const auto& [role, spec] : job.replicas) {
+    Json& addresses = tf_config["cluster"][api::role_name(job, role)];
+    if (addresses.is_null()) addresses = Json::array();
+    for (int index = static_cast<int>(addresses.size()); index < spec.replicas; ++index)
+      addresses.push_back(address(role, index));
+  }
   tf_config["environment"] = "cloud";
   return tf_config;
 }

@@ -9,9 +9,9 @@
 
 namespace muster::kube {
 
-// How the pods of a job that a TFJob owns (TrainingJob::tfjob) are named, found and told of each
-// other: as the training-operator does it for kubeflow.org/v1, so that scripts and programs that
-// know its names go on working. All attempts of a replica have one name, and one headless Service.
+// Names, addresses, labels, Services and TF_CONFIG of a job that a TFJob owns (TrainingJob::tfjob),
+// as the training-operator has them for kubeflow.org/v1, so that scripts and programs that know
+// these go on working. All attempts of a replica have one name, and one headless Service.
 
 // A pod cannot be created yet: that of an earlier attempt, which has the same name, has not gone.
 class NameIsHeld : public Unavailable {

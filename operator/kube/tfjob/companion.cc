@@ -1,5 +1,7 @@
 #include "operator/kube/tfjob/companion.h"
 
+#include <regex>
+
 #include "common/digest.h"
 #include "common/json.h"
 #include "operator/api/training_job.h"
@@ -46,6 +48,12 @@ std::string companion_name(const std::string& tfjob_name) {
 
 Json companion_of(const Json& tfjob) {
   const std::string name = name_of(tfjob).name;
+  static const std::regex kLabel("[a-z]([-a-z0-9]*[a-z0-9])?");
+  if (!std::regex_match(name, kLabel))
+    throw Invalid(
+        "metadata.name: expected small letters, digits and -, beginning with a letter and not "
+        "ending with -, because Services are named after it; found \"" +
+        name + "\"");
   if (name.size() > kLongestLabel)
     throw Invalid("metadata.name: expected at most " + std::to_string(kLongestLabel) +
                   " bytes, found " + std::to_string(name.size()));

@@ -281,14 +281,15 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
     environment_.wake(companion_key(name), now());  // time to live
 }
 
-// Pods of one replica have one name, so that a job may have to wait for one.
+// Pods of one replica have one name, so that a replica may have to wait for one. That is no trouble
+// of the pass.
 void TfJobCluster::create(const api::TrainingJob& job,
                           std::span<const plan::CreateReplica> replicas) {
   try {
     inner_.create(job, replicas);
   } catch (const NameIsHeld& error) {
-    emit(job, {plan::Event::Kind::warning, "PodNameIsHeld", error.what()});
-    throw;
+    emit(job, {plan::Event::Kind::normal, "PodNameIsHeld", error.what()});
+    environment_.wake(key_of(job), now() + kAgain);
   }
 }
 

@@ -146,7 +146,10 @@ std::string KubeWorld::pod(const std::string& replica, const std::string& job) {
   std::string newest;
   int attempt = -1;
   for (const Json& pod : server.objects("pods")) {
-    if (pod["spec"]["hostname"] != job + "-" + replica || attempt_of(pod) <= attempt) continue;
+    const Json& labels = pod["metadata"]["labels"];
+    const std::string name =
+        string_or(labels, kRoleLabel, "") + "-" + string_or(labels, kIndexLabel, "");
+    if (labels[kJobLabel] != job || name != replica || attempt_of(pod) <= attempt) continue;
     newest = pod["metadata"]["name"];
     attempt = attempt_of(pod);
   }

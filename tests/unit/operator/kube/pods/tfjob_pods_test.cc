@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "common/json.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pods.h"
@@ -83,6 +85,14 @@ TEST(TfJobPods, TheOnlyReplicaHasNoTfConfig) {
   alone.replicas.erase(Role::evaluator);
   alone.replicas[Role::worker].replicas = 1;
   EXPECT_TRUE(tf_config(alone, Role::worker, 0).is_null());
+  alone.enable_dynamic_worker = true;
+  EXPECT_TRUE(tf_config(alone, Role::worker, 0).is_null());
+}
+
+TEST(TfJobPods, ATypeWithoutReplicasIsAnEmptyList) {
+  api::TrainingJob without = job();
+  without.replicas[Role::evaluator].replicas = 0;
+  EXPECT_EQ(tf_config(without, Role::worker, 0)["cluster"]["evaluator"], Json::array());
 }
 
 TEST(TfJobPods, ThePortIsTheOneOfItsName) {
@@ -94,9 +104,31 @@ TEST(TfJobPods, ThePortIsTheOneOfItsName) {
   EXPECT_EQ(tfjob_port(other, Role::worker), 2222);
   EXPECT_EQ(tf_config(other, Role::worker, 0)["cluster"]["ps"][0],
             "mnist-ps-0.lab.svc.cluster.local:3333");
-  const Json ports = tfjob_services(other)[0]["spec"]["ports"];
-  EXPECT_EQ(ports.size(), 2u);
-  EXPECT_EQ(ports[1], Json::parse(R"({"name": "tfjob-port", "port": 3333})"));
+  EXPECT_EQ(tfjob_services(other)[0]["spec"]["ports"], Json::parse(R"([
+      {"name": "http", "port": 80, "protocol": "TCP"},
+      {"name": "tfjob-port", "port": 3333, "protocol": "TCP"}])"));
+}
+
+TEST(TfJobPods, AServiceHasThePortOfTfConfigBesideOthers) {
+  api::TrainingJob other = job();
+  set_ports(other, Role::ps, R"([{"name": "dns", "containerPort": 53, "protocol": "UDP"}])");
+  EXPECT_EQ(tfjob_services(other)[0]["spec"]["ports"], Json::parse(R"([
+      {"name": "dns", "port": 53, "protocol": "UDP"},
+      {"name": "tfjob-port", "port": 2222, "protocol": "TCP"}])"));
+}
+
+// Or each TFJob would cost dry runs of its own.
+TEST(TfJobPods, OneDryRunIsEnoughForTfJobsOfOneTemplate) {
+  const PodSettings settings = {"", "", "", ""};
+  EXPECT_EQ(template_key(pod_of(job("a"), {Role::chief, 0, 0, 0}, settings)),
+            template_key(pod_of(job("b"), {Role::worker, 1, 0, 0}, settings)));
+}
+
+// A pod's name is its host name then, which its Service resolves.
+TEST(TfJobPods, HaveNoSubdomain) {
+  const Json pod = pod_of(job(), {Role::worker, 1, 0, 0}, {"", "", "", ""});
+  EXPECT_FALSE(pod["spec"].contains("hostname"));
+  EXPECT_FALSE(pod["spec"].contains("subdomain"));
 }
 
 TEST(TfJobPods, EachReplicaHasAServiceOfItsNameThatFindsItsPods) {
@@ -109,12 +141,19 @@ TEST(TfJobPods, EachReplicaHasAServiceOfItsNameThatFindsItsPods) {
   }
   EXPECT_THAT(names, testing::UnorderedElementsAre("mnist-ps-0", "mnist-master-0", "mnist-worker-0",
                                                    "mnist-worker-1", "mnist-evaluator-0"));
+  const auto selects = [](const Json& service, const Json& pod) {
+    const auto& selector = service["spec"]["selector"].items();
+    return std::ranges::all_of(selector, [&](const auto& label) {
+      return pod["metadata"]["labels"][label.key()] == label.value();
+    });
+  };
   const Json pod = pod_of(job(), {Role::worker, 1, 0, 3}, {"", "", "", ""});
+  api::TrainingJob before = job();
+  before.uid = "0001";
+  const Json old_pod = pod_of(before, {Role::worker, 1, 0, 3}, {"", "", "", ""});
   for (const Json& service : services_of(job())) {
-    bool selects = true;
-    for (const auto& [label, value] : service["spec"]["selector"].items())
-      selects = selects && pod["metadata"]["labels"][label] == value;
-    EXPECT_EQ(selects, service["metadata"]["name"] == "mnist-worker-1");
+    EXPECT_EQ(selects(service, pod), service["metadata"]["name"] == "mnist-worker-1");
+    EXPECT_FALSE(selects(service, old_pod)) << "of a deleted job of this name";
   }
 }
 

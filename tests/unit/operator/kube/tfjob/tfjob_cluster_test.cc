@@ -20,6 +20,8 @@ class TfJobClusterTest : public KubeClusterTest {
   TfJobClusterTest() {
     server().permits = [rights = chart_rights({"muster", "muster-nodes"})](const Request& request) {
       const bool of_tfjobs = request.path.find("/tfjobs/") != std::string::npos ||
+                             (request.path.find("/services/") != std::string::npos &&
+                              request.method == Method::patch) ||
                              (request.path.find("/trainingjobs") != std::string::npos &&
                               (request.method == Method::post || request.method == Method::put));
       return of_tfjobs || rights(request);
@@ -309,6 +311,64 @@ TEST_F(TfJobClusterTest, ASuccessorWaitsForThePodOfALostNode) {
   EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
 }
 
+TEST_F(TfJobClusterTest, OthersDoNotWaitForAReplicaWhoseNameIsHeld) {
+  apply();
+  change({{"enableDynamicWorker", true}, {"tfReplicaSpecs", {{"Worker", {{"replicas", 2}}}}}});
+  world_.run_all();
+  world_.run_for(5s);
+  server().intercept = [](const Request& request) -> std::optional<Response> {
+    if (request.method != Method::remove || !request.path.ends_with("/pods/mnist-worker-0"))
+      return std::nullopt;
+    Response asked;  // it is asked to leave, and stays for a while
+    asked.status = 200;
+    asked.body = R"({"kind": "Status", "status": "Success"})";
+    return asked;
+  };
+  server().end_pod("mnist-worker-0", 143);
+  server().end_pod("mnist-worker-1", 143);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0 worker-1.1");
+}
+
+// The pods of both have the same names.
+TEST_F(TfJobClusterTest, OneThatIsMadeAnewAtOnceWaitsForThePodsOfTheFirst) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  server().remove("tfjobs", "mnist");
+  apply();
+  world_.run_for(5s);
+  EXPECT_NE(world_.condition("Accepted"), "False NameConflict");
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: PodNameIsHeld"));
+  server().end_leaving_pods();
+  world_.run_for(60s);
+  world_.run_all();
+  world_.run_for(5s);
+  EXPECT_EQ(state(), "Running");
+}
+
+// Quotas of count/pods count pods that have ended.
+TEST_F(TfJobClusterTest, APodThatHasEndedIsRemovedBeforeItsSuccessorIsAskedFor) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  server().intercept = [this](const Request& request) -> std::optional<Response> {
+    if (request.method != Method::post || !request.path.ends_with("/pods")) return std::nullopt;
+    if (server().objects("pods").size() < 2) return std::nullopt;
+    return refusal(403, "Forbidden", "exceeded quota: q, requested: count/pods=1");
+  };
+  server().end_pod("mnist-worker-0", 143);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
+}
+
+TEST_F(TfJobClusterTest, ANameThatNoServiceCanHaveIsRefused) {
+  apply({}, "mnist.v2");
+  EXPECT_EQ(state("mnist.v2"), "Failed");
+  const Json failed = tfjob_condition(tfjob("mnist.v2")["status"], "Failed");
+  EXPECT_THAT(failed["message"].get<std::string>(), HasSubstr("metadata.name: expected small"));
+}
+
 // The one that leads had gone to sleep before it sent it.
 TEST_F(TfJobClusterTest, ALateCreationOfAnEarlierAttemptChangesNothing) {
   apply();
@@ -335,6 +395,10 @@ TEST_F(TfJobClusterTest, ServicesOfTheTrainingOperatorAreTaken) {
   world_.run_for(60s);
   EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");
   EXPECT_TRUE(server().has("services", "mnist-worker-0"));
+  EXPECT_EQ(server().object("services", "mnist-ps-0")["spec"]["publishNotReadyAddresses"], true);
+  server().remove("services", "mnist-ps-0");
+  world_.settle();
+  EXPECT_TRUE(server().has("services", "mnist-ps-0")) << "it was in view by its new label";
 }
 
 TEST_F(TfJobClusterTest, WorkersThatComeLaterHaveTheirServices) {
