@@ -61,10 +61,10 @@ class Running:
         found = re.search(rf"(?m)^{re.escape(name)} (\S+)$", self.metrics())
         return float(found[1]) if found else 0
 
-    def calls(self):
-        """Calls of the API server so far."""
-        return sum(float(value) for value in
-                   re.findall(r"(?m)^rest_client_requests_total\{.*\} (\S+)$", self.metrics()))
+    def calls(self, writes=False):
+        """Calls of the API server so far, or only those that write."""
+        counts = re.findall(r"(?m)^rest_client_requests_total\{(.*)\} (\S+)$", self.metrics())
+        return sum(float(value) for labels, value in counts if not (writes and 'method="GET"' in labels))
 
     def peak_megabytes(self):
         return api_server.peak_megabytes(self._process.pid)
