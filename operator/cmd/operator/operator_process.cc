@@ -2,6 +2,8 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <set>
+
 #include "common/log.h"
 #include "operator/api/status.h"
 #include "operator/kube/pods/names.h"
@@ -11,6 +13,7 @@ namespace muster::cmd {
 namespace {
 
 constexpr int kPollers = 4;
+constexpr std::chrono::milliseconds kBetweenFinished{1};
 constexpr const char* kComponent = "muster-operator";
 
 void report_trouble(const controller::Controller::Trouble& trouble) {
@@ -179,8 +182,15 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
 void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
   acts_ = true;
-  for (const std::string& key : cluster_.keys()) controller_.wake(key);
-  for (const std::string& key : tfjobs_.keys()) controller_.wake(key);
+  std::set<std::string> keys = cluster_.keys();
+  keys.merge(tfjobs_.keys());
+  // Little is left to do for jobs that have finished, and there may be very many: others go first.
+  api::Time turn = cluster_.now();
+  for (const std::string& key : keys) {
+    const bool waits = cluster_.is_finished(key);
+    if (waits) turn += kBetweenFinished;
+    controller_.wake(key, waits ? turn : cluster_.now());
+  }
 }
 
 void OperatorProcess::work(const std::stop_token& stop) {

@@ -15,10 +15,16 @@ class JobStates {
   void forget(const std::string& job_uid);
   // Returns the counts. A state that no job has any more stays, with 0.
   std::map<std::string, int> counts();
+  // Whether the job is known to have the condition Finished.
+  bool is_finished(const std::string& job_uid) const;
 
  private:
-  Mutex mutex_;
-  std::map<std::string, std::string> states_ MUSTER_GUARDED_BY(mutex_);  // by UID of the job
+  struct State {
+    std::string word;
+    bool finished = false;
+  };
+  mutable Mutex mutex_;
+  std::map<std::string, State> states_ MUSTER_GUARDED_BY(mutex_);  // by UID of the job
   std::map<std::string, int> counts_ MUSTER_GUARDED_BY(mutex_);
 };
 

@@ -138,6 +138,11 @@ std::set<std::string> KubeCluster::keys() const {
   return keys;
 }
 
+bool KubeCluster::is_finished(const std::string& key) const {
+  const std::optional<WholeObject> job = jobs_.get(key);
+  return job && states_.is_finished(job->meta.uid);
+}
+
 std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
   const std::optional<WholeObject> object = jobs_.get(key);
   const size_t slash = key.find('/');

@@ -45,6 +45,7 @@ class KubeCluster final : public cluster::Cluster {
   Store<Service>& services() { return services_; }
   // Returns the keys of the jobs in view, and of jobs that have gone and left pods behind.
   std::set<std::string> keys() const;
+  bool is_finished(const std::string& key) const;
   std::map<std::string, int> jobs_by_state() { return states_.counts(); }
   // Runs until `stop`: see ProgressPoller::run.
   void poll_progress(const std::stop_token& stop) { observer_.poll_progress(stop); }

@@ -70,16 +70,29 @@ std::optional<PodTroubles::Trouble> PodTroubles::ask(const Pod& pod) const {
   return std::nullopt;
 }
 
+// Looks through all of them seldom: there may be thousands.
+void PodTroubles::forget_old(Time now) {
+  if (now - looked_ < kForgotten / 10) return;
+  looked_ = now;
+  std::erase_if(pods_, [&](const auto& entry) { return now - entry.second.due > kForgotten; });
+}
+
 PodTroubles::Trouble PodTroubles::look(const Pod& pod, Time now, Time& again) {
   {
     const MutexLock lock(mutex_);
-    std::erase_if(pods_, [&](const auto& entry) { return now - entry.second.due > kForgotten; });
+    forget_old(now);
     const auto [entry, is_new] = pods_.try_emplace(pod.meta.uid);
     Known& known = entry->second;
     if (is_new) known = {now + settings_.patience, settings_.first_pause, {}};
-    const bool is_due = now >= known.due;
-    again = is_due ? next_ : known.due;
-    if (!is_due || now < next_) return known.trouble;
+    if (now >= known.due && now < next_) {
+      // Each pod gets a turn of its own: many that came back for the same one would all but one
+      // come in vain.
+      turns_ = std::max(turns_, next_);
+      known.due = std::min<Time>(turns_, now + settings_.longest_pause);
+      turns_ += settings_.between;
+    }
+    again = known.due;
+    if (now < known.due) return known.trouble;
     next_ = now + settings_.between;
     known.due = again = now + known.pause;
     known.pause = std::min(2 * known.pause, settings_.longest_pause);

@@ -43,12 +43,15 @@ class PodTroubles {
     Trouble trouble;
   };
   std::optional<Trouble> ask(const Pod& pod) const;
+  void forget_old(Time now) MUSTER_REQUIRES(mutex_);
 
   const Client& client_;
   const Settings settings_;
   Mutex mutex_;
   std::map<std::string, Known> pods_ MUSTER_GUARDED_BY(mutex_);  // by UID
   Time next_ MUSTER_GUARDED_BY(mutex_){};                        // question about any pod
+  Time turns_ MUSTER_GUARDED_BY(mutex_){};   // the first turn that nobody waits for
+  Time looked_ MUSTER_GUARDED_BY(mutex_){};  // when for those to forget
 };
 
 // Returns the trouble in the newest of a pod's events; none if that event is of type Normal.

@@ -30,5 +30,14 @@ TEST(JobStates, CountsEachJobInItsLastState) {
   EXPECT_EQ(states.counts(), (Counts{{"Failed", 1}, {"Pending", 0}, {"Running", 0}}));
 }
 
+TEST(JobStates, KnowWhoHasFinished) {
+  JobStates states;
+  states.note("a", status_with("Succeeded"));
+  EXPECT_FALSE(states.is_finished("a")) << "its replicas are stopped";
+  states.note("a", status_with("Finished"));
+  EXPECT_TRUE(states.is_finished("a"));
+  EXPECT_FALSE(states.is_finished("b"));
+}
+
 }  // namespace
 }  // namespace muster::kube

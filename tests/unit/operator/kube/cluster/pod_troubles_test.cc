@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "tests/unit/operator/kube/fake_transport.h"
 #include "tests/unit/operator/kube/pod_json.h"
 
@@ -89,6 +92,33 @@ TEST(PodTroubles, OfManyPodsAreAskedForOneAfterTheOther) {
   EXPECT_EQ(again, kBegin + 5s + 200ms);
   troubles.look(other, again, again);
   EXPECT_EQ(transport.requests().size(), 2U);
+}
+
+// Each look is a pass over a whole job.
+TEST(PodTroubles, OfManyPodsAreLookedForWhenItIsTheirTurn) {
+  constexpr size_t kPods = 200;
+  FakeTransport transport([](const Request&) { return list_of({}); });
+  const Client client(transport);
+  PodTroubles troubles(client);
+  std::multimap<Time, Pod> due;
+  for (size_t i = 0; i < kPods; ++i) {
+    const std::string uid = R"({"uid": "pod-)" + std::to_string(i) + R"("})";
+    due.emplace(kBegin, pod_with(R"({"phase": "Pending"})", uid.c_str()));
+  }
+  size_t looks = 0;
+  std::set<std::string> asked;
+  while (asked.size() < kPods && looks < 10 * kPods) {
+    const auto next = due.extract(due.begin());
+    Time again{};
+    troubles.look(next.mapped(), next.key(), again);
+    ++looks;
+    ASSERT_GT(again, next.key());
+    due.emplace(again, next.mapped());
+    for (const Request& request : transport.requests())
+      asked.insert(query(request, "fieldSelector"));
+  }
+  EXPECT_EQ(asked.size(), kPods);
+  EXPECT_LE(looks, 4 * kPods) << "the first look, the wait for a turn, the question, and the next";
 }
 
 TEST(PodTroubles, StayAsTheyAreWhereAQuestionFails) {
