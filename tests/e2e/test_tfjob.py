@@ -73,10 +73,11 @@ def test_what_v1_says_of_ends_and_misses_holds(cluster, namespace, training):
     submit(training, namespace, tfjob("codes", policy={"ttlSecondsAfterFinished": 20}))
     training.wait_for_job_conditions("codes", expected_conditions={"Running"}, timeout=120, polling_interval=1)
     jobs.tell_all(cluster, namespace, "codes", "exit 143", role="worker")
-    eventually(lambda: len(jobs.running(cluster, namespace, "codes", role="worker")) == 1
-               and jobs.running(cluster, namespace, "codes", "worker")[0]["metadata"]["labels"]["muster.dev/attempt"] == "1",
-               within=60)
-    assert jobs.running(cluster, namespace, "codes", "worker")[0]["metadata"]["name"] == "codes-worker-0"
+    def workers():
+        found = jobs.running(cluster, namespace, "codes", role="worker")
+        return [(pod["metadata"]["name"], pod["metadata"]["labels"]["muster.dev/attempt"]) for pod in found]
+
+    eventually(lambda: workers() == [("codes-worker-0", "1")], within=60)
     jobs.tell_all(cluster, namespace, "codes", "exit 1", role="worker")
     eventually(lambda: "Failed" in conditions(cluster, namespace, "codes"), within=60)
     assert training.is_job_failed("codes")
