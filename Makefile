@@ -17,6 +17,8 @@ PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
 NODES ?= 2
 E2E ?= $(filter-out %/test_kueue.py, $(wildcard tests/e2e/test_*.py))
 CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns helm
+# With E2E of your own, all of them.
+E2E_MARKS ?= $(if $(filter file,$(origin E2E)),-m "not nightly")
 AS_ROOT = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc' '*.cu' '*.cuh'
 
@@ -85,11 +87,12 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 	  $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $$corpus $$seeds; \
 	done
 
-nightly:  ## What takes too long for every change: both sanitizers, each fuzz target for 10 minutes, chaos, Kueue
+nightly:  ## What takes too long for every change: both sanitizers, each fuzz target for 10 minutes, chaos, all of e2e, Kueue
 	@$(MAKE) test-asan
 	@$(MAKE) test-tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) chaos
+	@$(MAKE) e2e E2E_MARKS=
 	@$(MAKE) e2e-kueue
 	@$(MAKE) lint
 
@@ -110,7 +113,7 @@ e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it d
 	@deploy/setup/install.sh cluster
 	@deploy/setup/python.sh e2e
 	@deploy/setup/go.sh $(CLUSTER_TOOLS)
-	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 20 --durations-min 5 $(E2E)
+	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 30 --durations-min 5 $(E2E_MARKS) $(E2E)
 
 e2e-kueue: build  ## The end-to-end tests with Kueue, which takes as long to build as they take
 	@deploy/setup/go.sh kueue

@@ -14,7 +14,8 @@ from cluster import ROOT, Cluster, eventually, run
 KEEP = "MUSTER_E2E_KEEP" in os.environ
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line("markers", "nightly: takes long and differs little from one that `make e2e` passes")
     # Whoever is asked to leave tears down first, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 

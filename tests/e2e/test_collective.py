@@ -122,6 +122,7 @@ def test_whose_container_is_killed_is_waited_for(cluster, muster, namespace, sto
         == {"chief": 1, "worker": 1}
 
 
+@pytest.mark.nightly
 def test_who_is_cut_off_is_waited_for(cluster, muster, namespace, storage, summary_of_collective):
     cluster.apply(slow(), namespace=namespace)
     await_members(cluster, namespace, 2)

@@ -30,7 +30,8 @@ def use_up_memory(cluster, namespace, pod):
     return "OOMKilled"
 
 
-@pytest.mark.parametrize("end", [delete_pod, kill_container, terminate_container, use_up_memory])
+@pytest.mark.parametrize("end", [delete_pod, kill_container, pytest.param(terminate_container, marks=pytest.mark.nightly),
+                                 pytest.param(use_up_memory, marks=pytest.mark.nightly)])
 def test_a_pod_that_ends_is_replaced_and_the_weights_are_the_same(
         cluster, muster, namespace, storage, summary_of_longer_run, end):
     cluster.apply(jobs.mnist(jobs.LONGER, memory=f"{MEMORY}Mi"), namespace=namespace)

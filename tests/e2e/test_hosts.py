@@ -76,7 +76,8 @@ def test_a_job_trains_on_hosts_to_the_same_bits(rack, tmp_path):
     rack.are_left()
 
 
-@pytest.mark.parametrize("replica", ["worker-0", "ps-0", "chief-0"])
+@pytest.mark.parametrize("replica", [pytest.param("worker-0", marks=pytest.mark.nightly),
+                                     pytest.param("ps-0", marks=pytest.mark.nightly), "chief-0"])
 def test_replicas_of_a_host_that_is_lost_go_on_elsewhere(rack, tmp_path, replica):
     expected = undisturbed(tmp_path, 12)
     directory = tmp_path / "run"

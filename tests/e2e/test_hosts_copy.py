@@ -160,7 +160,7 @@ def test_code_is_copied_and_only_what_has_changed_again(rack, folder, tmp_path):
     rack.are_left()
 
 
-@pytest.mark.parametrize("at", ["front", "host", "cable"])
+@pytest.mark.parametrize("at", ["front", *(pytest.param(at, marks=pytest.mark.nightly) for at in ("host", "cable"))])
 def test_a_copy_that_breaks_off_leaves_nothing_and_goes_on_with_the_next_run(rack, folder, tmp_path, at):
     job = script_job(folder, ["sh", "-c", "cksum <data/large"])
     (folder / "data").mkdir()

@@ -30,7 +30,8 @@ def test_a_lost_leader_is_followed_by_another(cluster, muster, namespace, storag
     assert {pod["metadata"]["uid"] for pod in jobs.pods(cluster, namespace, jobs.NAME)} <= uids
 
 
-@pytest.mark.parametrize("lose, mend", [("killnode", "restartnode"), ("partition", "heal")])
+@pytest.mark.parametrize("lose, mend", [("killnode", "restartnode"),
+                                        pytest.param("partition", "heal", marks=pytest.mark.nightly)])
 def test_a_node_that_is_lost_is_done_without(
         cluster, muster, namespace, storage, summary_of_run, lose, mend):
     cluster.apply(jobs.mnist(), namespace=namespace)
