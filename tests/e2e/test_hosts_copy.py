@@ -153,7 +153,7 @@ def test_code_is_copied_and_only_what_has_changed_again(rack, folder, tmp_path):
     rack.on("host-b", "sh", "-c", f"echo more >>'{code}/train.py'")
     (code / "train.py").write_text("print('new')\n")
     words = ends_with(rack, 0, job, tmp_path / "three", file)
-    assert f"note: the host host-b is not used: expected {code}/train.py to be absent, " in words
+    assert f"note: the host host-b is not used: {code}/train.py: expected the file that is here, " in words
     assert "found another file, of " in words
     assert rack.on("host-b", "tail", "-n", "1", code / "train.py") == "more\n"
     assert "new" in (tmp_path / "three/logs/chief-0.log").read_text()

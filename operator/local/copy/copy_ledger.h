@@ -4,7 +4,6 @@
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "common/descriptor.h"
 #include "operator/local/copy/copy_wire.h"
@@ -15,15 +14,16 @@ namespace muster::local {
 // add to it, also of several hosts that share the storage.
 class CopyLedger {
  public:
-  // Reads the file, if there is one.
+  // Reads the file, if there is one. Throws Unavailable for one that is not this user's own: the
+  // names in it are those of files that may be replaced and removed.
   explicit CopyLedger(std::filesystem::path path);
 
   // Waits until no other copy of the path goes on, and reads what that has added. Makes the file.
   void lock(CopyWire& wire);
-  // Adds files that are about to be put there. Precondition: the lock is held.
-  void add(const std::vector<const CopyEntry*>& entries);
-  // Waits until all that was written to this file system is on its disk.
-  void sync() const;
+  // Adds a file that is about to be put there. Precondition: the lock is held.
+  void add(const CopyEntry& entry);
+  // Waits until all that was written to the file system of `folder` is on its disk.
+  static void sync(const std::filesystem::path& folder);
 
   // Whether a copy has put the file there, and it is as that left it.
   bool has(const CopyEntry& there) const;
@@ -31,7 +31,8 @@ class CopyLedger {
   std::set<std::string> names() const;
 
  private:
-  void read();
+  Descriptor open(int flags) const;
+  void read(const Descriptor& file);
 
   const std::filesystem::path path_;
   Descriptor file_;  // once it is locked

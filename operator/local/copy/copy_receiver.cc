@@ -89,7 +89,7 @@ class Receiver {
     wire_.say("end");
     while (const auto index = wire_.hear_one_of("file"))
       receive_file(entries_[parse_index(*index, entries_.size())]);
-    if (changes) ledger_.sync();
+    if (changes) CopyLedger::sync(entries_[0].is_folder ? path_ : path_.parent_path());
     wire_.say("done");
   }
 
@@ -163,9 +163,6 @@ class Receiver {
     ::unlink(part_.c_str());
     for (const size_t index : absent_folders_) muster::create_directories(at(entries_[index].name));
     remove_stale();
-    std::vector<const CopyEntry*> coming;
-    for (const size_t index : lacking_) coming.push_back(&entries_[index]);
-    if (!coming.empty()) ledger_.add(coming);
   }
 
   // With the folders that are empty then, but for those that are sent.
@@ -186,6 +183,10 @@ class Receiver {
     wire_.receive(entry.size, [&](std::string_view bytes) { part.write(bytes); });
     if (const std::string end = wire_.hear(); end != "whole")
       throw Invalid("expected the end of " + at(entry.name).string() + ", found \"" + end + "\"");
+    // Hours may lie between the comparison and this.
+    if (is_there(at(entry.name)) && !was_copied(entry.name))
+      throw Unavailable(conflict(at(entry.name), "a file that has come there meanwhile"));
+    ledger_.add(entry);
     part.complete();
   }
 

@@ -159,9 +159,9 @@ std::string digest_of(const std::filesystem::path& path, CopyWire& wire) {
 }
 
 std::string conflict(const std::filesystem::path& path, const std::string& found) {
-  return "expected " + path.string() +
-         " to be absent, as it is here, or as an earlier copy has left it; found " + found +
-         ". Nothing is written over it: move it away, or copy to another place";
+  return path.string() + ": expected the file that is here, or one that Muster has put there and " +
+         "nobody has changed since, found " + found +
+         ". Muster does not replace it: move it away on the host, or copy to another place";
 }
 
 }  // namespace muster::local

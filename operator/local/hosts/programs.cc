@@ -33,7 +33,7 @@ constexpr const char* kScript = R"sh(set -e; umask 022
 b="${XDG_CACHE_HOME:-$HOME/.cache}/muster"; d="$b/programs-DIGEST"; mkdir -p "$b"
 find "$b" -maxdepth 1 -name "programs.part-*" -mmin +120 -exec rm -rf {} + || :
 if [ ! -d "$d" ]; then
-p=$(mktemp -d "$b/programs.part-XXXXXX"); trap "rm -rf \"$p\"" EXIT
+p=$(mktemp -d "$b/programs.part-XXXXXX"); trap "rm -rf \"\$p\"" EXIT
 mkdir "$p/lib"; echo "muster-host: lacks"; tar -x -o -f - -C "$p/lib"
 [ "$(ls "$p/lib" | wc -l)" -eq COUNT ] || { echo "expected COUNT files, found fewer" >&2; exit 1; }
 for n in muster muster-trainer; do
@@ -41,6 +41,7 @@ printf "#\041/bin/sh\nd=\${0%%/*}\nMUSTER_TRAINER=\$d/muster-trainer exec \"\$d/
 --library-path \"\$d/lib\" \"\$d/lib/$n\" \"\$@\"\n" >"$p/$n"
 chmod 755 "$p/$n"
 done
+sync || :
 mv -T "$p" "$d" 2>/dev/null || [ -d "$d" ]
 rm -rf "$p"
 fi

@@ -143,12 +143,33 @@ TEST_F(Copying, WhatIsNoLongerHereIsRemovedThereIfACopyHasPutItThere) {
   EXPECT_THAT(all_in(there("data")), testing::ElementsAre("b", "c", "own"));
 }
 
+// The folder of the copied path may be one that others can write to.
+TEST_F(Copying, AListOfAnotherUserDecidesNothing) {
+  write(here("data/a"), "one");
+  write(there("thesis"), "the victim's");
+  const fs::path ledger = there(".data.muster-copy");
+  const auto victim = look_at(there("thesis"), "../thesis"),
+             by_root = look_at(there("thesis"), there("thesis").string());
+  write(ledger, to_text(*victim) + '\0' + to_text(*by_root) + '\0');
+  EXPECT_EQ(copy("data").files, 1u);
+  EXPECT_EQ(read_file(there("thesis")), "the victim's");
+
+  fs::remove(ledger);
+  fs::create_symlink(there("thesis"), ledger);
+  write(here("data/b"), "two");
+  EXPECT_THAT(problem_of("data"), HasSubstr("cannot open " + ledger.string()));
+  fs::remove(ledger);
+  fs::create_directory(ledger);
+  EXPECT_THAT(problem_of("data"), HasSubstr(ledger.string() + ": expected a file of user ID "));
+  EXPECT_EQ(read_file(there("thesis")), "the victim's");
+}
+
 TEST_F(Copying, AnotherFileIsNotWrittenOver) {
   write(here("data/a"), "one");
   write(here("data/b"), "new");
   write(there("data/b"), "the host's");
   const std::string problem = problem_of("data");
-  EXPECT_THAT(problem, HasSubstr("expected " + there("data/b").string() + " to be absent, "));
+  EXPECT_THAT(problem, HasSubstr(there("data/b").string() + ": expected the file that is here, "));
   EXPECT_THAT(problem, HasSubstr("found another file, of 10 bytes and not 3"));
   change(there("data/b"), "old");  // of the same size
   EXPECT_THAT(problem_of("data"), HasSubstr("found another file of the same 3 bytes"));
