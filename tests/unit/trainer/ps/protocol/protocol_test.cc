@@ -131,7 +131,7 @@ TEST(Protocol, HoldsWithCopiesThatWereLeftBehind) {
 // A second fault comes while the group recovers from the first. With MUSTER_PROTOCOL_PAIRS=n every
 // n-th pair of faults is tried; 1: all of them (ten minutes).
 TEST(Protocol, HoldsWithTwoProcessesLost) {
-  const uint64_t every = number_from("MUSTER_PROTOCOL_PAIRS", 211);
+  const uint64_t every = number_from("MUSTER_PROTOCOL_PAIRS", 421);
   Outcome total;
   uint64_t number = 0;
   for (const Setting& setting : {Setting{1, 2, 2, 1, true}, Setting{2, 2, 2, 1, true}}) {
@@ -213,7 +213,7 @@ TEST(Protocol, RunsTheScheduleThatIsAskedFor) {
 
 TEST(Protocol, HoldsInRandomSchedules) {
   Outcome total;
-  const int enough = run_random<SimulatedJob>(10000, total);
+  const int enough = run_random<SimulatedJob>(5000, total);
   if (enough == 0) return;
   EXPECT_GT(total.faults, 2 * enough);
   EXPECT_GT(total.restarts, enough / 2);
