@@ -37,6 +37,9 @@ class Rack:
         (self.folder / "known").write_text("".join(f"{self.address(name)} {known}" for name in self.names))
         for name in self.names:
             self._add(name)
+        for name in self.names:
+            log = self.folder / f"sshd-{name}.log"
+            eventually(lambda log=log: "Server listening" in log.read_text(), within=10)
         self.write("hosts.yaml", self.names, self.slots)
 
     def write(self, file, names, slots=4, **fields):

@@ -14,12 +14,9 @@ NAMES = ["host-a", "host-b", "host-c"]
 
 @pytest.fixture(scope="module")
 def rack(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rack")
-    it = Rack(folder, NAMES)
+    it = Rack(tmp_path_factory.mktemp("rack"), NAMES)
     try:
         it.up()
-        for name in NAMES:
-            eventually(lambda name=name: "Server listening" in (folder / f"sshd-{name}.log").read_text(), within=10)
         yield it
     finally:
         it.down()

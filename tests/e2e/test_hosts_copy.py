@@ -28,7 +28,6 @@ class Apart(Rack):
         super().up()
         CACHE.mkdir(exist_ok=True)
         for name in self.names:
-            eventually(lambda name=name: "Server listening" in (self.folder / f"sshd-{name}.log").read_text(), within=10)
             for place in (self.alone, CACHE, PROGRAM.parent):
                 self.on(name, "mount", "-t", "tmpfs", "tmpfs", place)
             for library in LIBRARIES.glob("libgrpc*.so.*"):

@@ -103,7 +103,7 @@ std::optional<Json> TfJobCluster::tfjob_of(const std::string& key) const {
 }
 
 std::optional<Json> TfJobCluster::tfjob_of(const api::TrainingJob& job) const {
-  if (job.tfjob.name.empty()) return std::nullopt;
+  if (!is_tfjob(job)) return std::nullopt;
   std::optional<Json> tfjob = tfjob_of(key_of(job));
   if (tfjob && uid_of(*tfjob) != job.tfjob.uid) tfjob.reset();
   return tfjob;

@@ -90,12 +90,6 @@ void CopyLedger::add(const CopyEntry& entry) {
   }
 }
 
-void CopyLedger::sync(const std::filesystem::path& folder) {
-  const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!file || ::syncfs(file.get()) != 0)
-    throw WriteError("cannot write " + folder.string(), errno);
-}
-
 bool CopyLedger::has(const CopyEntry& there) const {
   const auto [begin, end] = entries_.equal_range(there.name);
   return std::any_of(begin, end, [&](const auto& entry) { return is_same(entry.second, there); });

@@ -10,8 +10,8 @@
 
 namespace muster::local {
 
-// What copies of one path have put on this host, as a file beside that path. One copy at a time may
-// add to it, also of several hosts that share the storage.
+// Keeps, in a file beside a copied path, which files copies of that path have put on this host. One
+// copy at a time may add to it, also of several hosts that share the storage.
 class CopyLedger {
  public:
   // Reads the file, if there is one. Throws Unavailable for one that is not this user's own: the
@@ -22,8 +22,6 @@ class CopyLedger {
   void lock(CopyWire& wire);
   // Adds a file that is about to be put there. Precondition: the lock is held.
   void add(const CopyEntry& entry);
-  // Waits until all that was written to the file system of `folder` is on its disk.
-  static void sync(const std::filesystem::path& folder);
 
   // Whether a copy has put the file there, and it is as that left it.
   bool has(const CopyEntry& there) const;

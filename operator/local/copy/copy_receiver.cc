@@ -65,6 +65,13 @@ class Part {
   Descriptor file_;
 };
 
+// Waits until all that was written to the file system of `folder` is on its disk.
+void sync(const fs::path& folder) {
+  const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file || ::syncfs(file.get()) != 0)
+    throw WriteError("cannot write " + folder.string(), errno);
+}
+
 // Receives one copied path.
 class Receiver {
  public:
@@ -89,7 +96,7 @@ class Receiver {
     wire_.say("end");
     while (const auto index = wire_.hear_one_of("file"))
       receive_file(entries_[parse_index(*index, entries_.size())]);
-    if (changes) CopyLedger::sync(entries_[0].is_folder ? path_ : path_.parent_path());
+    if (changes) sync(entries_[0].is_folder ? path_ : path_.parent_path());
     wire_.say("done");
   }
 

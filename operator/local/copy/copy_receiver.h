@@ -6,7 +6,7 @@
 
 namespace muster::local {
 
-// What a host says first.
+// A host says this first.
 inline constexpr const char* kCopyGreeting = "muster-host: copies\n";
 
 // Makes this host have what the other end of the wire sends, until that ends. Each file appears as

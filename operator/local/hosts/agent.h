@@ -4,7 +4,7 @@
 
 namespace muster::local {
 
-// What `muster host` does on a host that `muster run --hosts` reaches by ssh; see protocol.h and
+// `muster host` calls these on a host that `muster run --hosts` reaches by ssh; see protocol.h and
 // copy_wire.h. `trainer` is muster-trainer here, or empty. They return the exit code.
 int answer_survey(const std::filesystem::path& trainer);
 int run_for_another_host(const std::filesystem::path& trainer);

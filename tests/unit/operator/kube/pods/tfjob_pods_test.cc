@@ -53,7 +53,7 @@ TEST(TfJobPods, NamesFitIntoThe63CharactersOfAService) {
   EXPECT_EQ(host_name(job(longer), Role::ps, 0), std::string(40, 'a') + "-ps-0");
 }
 
-// As a training-operator 1.9 was seen to write it.
+// The training-operator 1.9 writes this for the same job.
 TEST(TfJobPods, TfConfigIsThatOfV1) {
   EXPECT_EQ(tf_config(job(), Role::worker, 1), Json::parse(R"({
     "cluster": {

@@ -41,6 +41,11 @@ class TfJobClusterTest : public KubeClusterTest {
     server().put(job);
     world_.settle();
   }
+  void apply_and_run() {
+    apply();
+    world_.run_all();
+    world_.run_for(5s);
+  }
   void change(const Json& change_of_spec) {
     Json job = tfjob();
     job["spec"].merge_patch(change_of_spec);
@@ -207,9 +212,7 @@ TEST_F(TfJobClusterTest, TheStatusFollowsThoughAWriteOfItFails) {
 
 // The API server gives the fields of an object in the order of their names.
 TEST_F(TfJobClusterTest, AStatusThatIsTheSameIsNotWrittenAgain) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   Json job = tfjob();
   job["status"] = Json::parse(nlohmann::json::parse(job["status"].dump()).dump());
   server().put(job);
@@ -232,9 +235,7 @@ TEST_F(TfJobClusterTest, WhatTheTfJobNoLongerSaysIsTakenOut) {
 
 // Kueue suspends a job and gives it back its template in one write.
 TEST_F(TfJobClusterTest, WhatMayChangeOnceItIsSuspendedIsTriedThen) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   refuse_spec([&](const Json& spec) {
     return spec["runPolicy"].contains("backoffLimit") && spec["runPolicy"]["backoffLimit"] == 7 &&
            world_.condition("Suspended").find("True") == std::string::npos;
@@ -259,9 +260,7 @@ TEST_F(TfJobClusterTest, AJobIsDrivenThoughTheStatusOfItsTfJobCannotBeWritten) {
 }
 
 TEST_F(TfJobClusterTest, ASuccessorTakesTheNameOfThePodThatHasEnded) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   for (int attempt = 1; attempt <= 2; ++attempt) {
     server().end_pod("mnist-worker-0", 143);
     world_.run_for(60s);
@@ -277,9 +276,7 @@ TEST_F(TfJobClusterTest, ASuccessorTakesTheNameOfThePodThatHasEnded) {
 
 // Its end is counted, and the successor has its name only when it has gone.
 TEST_F(TfJobClusterTest, ASuccessorWaitsForAPodThatIsStillThere) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   server().intercept = [](const Request& request) -> std::optional<Response> {
     const bool removes =
         request.method == Method::remove && request.path.ends_with("/mnist-worker-0");
@@ -295,9 +292,7 @@ TEST_F(TfJobClusterTest, ASuccessorWaitsForAPodThatIsStillThere) {
 
 // Two pods of one name cannot be, so this is told: a TrainingJob does not wait.
 TEST_F(TfJobClusterTest, ASuccessorWaitsForThePodOfALostNode) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   server().put(Json::parse(R"({"kind": "Node", "metadata": {"name": "node-1"}, "spec": {"taints": [
       {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}})"));
   server().set_status("mnist-worker-0", Json::parse(R"({"conditions": [
@@ -332,9 +327,7 @@ TEST_F(TfJobClusterTest, OthersDoNotWaitForAReplicaWhoseNameIsHeld) {
 
 // The pods of both have the same names.
 TEST_F(TfJobClusterTest, OneThatIsMadeAnewAtOnceWaitsForThePodsOfTheFirst) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   server().remove("tfjobs", "mnist");
   apply();
   world_.run_for(5s);
@@ -349,9 +342,7 @@ TEST_F(TfJobClusterTest, OneThatIsMadeAnewAtOnceWaitsForThePodsOfTheFirst) {
 
 // Quotas of count/pods count pods that have ended.
 TEST_F(TfJobClusterTest, APodThatHasEndedIsRemovedBeforeItsSuccessorIsAskedFor) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   server().intercept = [this](const Request& request) -> std::optional<Response> {
     if (request.method != Method::post || !request.path.ends_with("/pods")) return std::nullopt;
     if (server().objects("pods").size() < 2) return std::nullopt;
@@ -371,9 +362,7 @@ TEST_F(TfJobClusterTest, ANameThatNoServiceCanHaveIsRefused) {
 
 // The one that leads had gone to sleep before it sent it.
 TEST_F(TfJobClusterTest, ALateCreationOfAnEarlierAttemptChangesNothing) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   server().end_pod("mnist-worker-0", 143);
   world_.run_for(60s);
   const Json pod = server().object("pods", "mnist-worker-0");
@@ -413,9 +402,7 @@ TEST_F(TfJobClusterTest, WorkersThatComeLaterHaveTheirServices) {
 }
 
 TEST_F(TfJobClusterTest, AStatusIsNotWrittenToALaterTfJobOfTheSameName) {
-  apply();
-  world_.run_all();
-  world_.run_for(5s);
+  apply_and_run();
   server().intercept = [this](const Request& request) -> std::optional<Response> {
     if (request.method != Method::put || request.path.find("/tfjobs/") == std::string::npos)
       return std::nullopt;

@@ -51,7 +51,7 @@ class Copying : public testing::Test {
     const timespec times[] = {{seconds, 5}, {seconds, 5}};
     EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   }
-  // As another editor leaves it, whenever that is.
+  // Writes a file with a time that no copy has given it.
   static void change(const fs::path& path, const std::string& text, time_t seconds = 1'000'000) {
     write(path, text);
     set_time(path, seconds);

@@ -17,7 +17,7 @@ TEST(CopyingToHosts, SizesAreReadable) {
   EXPECT_EQ(size_text(12'000'000'000'000), "12000.0 GB");
 }
 
-// Where everything goes well: tests/e2e/test_hosts_copy.py.
+// tests/e2e/test_hosts_copy.py has the cases in which everything goes well.
 TEST(CopyingToHosts, HostsThatFailAreLeftOutWithWhatSshSays) {
   HostsFile file;
   file.ssh = {"sh", "-c", "echo no way >&2; exit 255"};
