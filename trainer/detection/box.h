@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "common/inline.h"
+
 namespace muster::detection {
 
 // A box by its borders, in the order and with the names of the TF Object Detection API. The unit is
@@ -36,17 +38,28 @@ inline void put_box(std::span<float> boxes, size_t index, const Box& box) {
 }
 
 // Returns height times width. It is 0 or less for a box with one pair of borders exchanged.
-inline float area(const Box& box) {
+MUSTER_INLINE float area(const Box& box) {
   return (box.ymax - box.ymin) * (box.xmax - box.xmin);
+}
+
+// Returns the area that both boxes cover.
+MUSTER_INLINE float shared_area(const Box& a, const Box& b) {
+  const float height = std::min(a.ymax, b.ymax) - std::max(a.ymin, b.ymin);
+  const float width = std::min(a.xmax, b.xmax) - std::max(a.xmin, b.xmin);
+  return std::max(height, 0.0f) * std::max(width, 0.0f);
+}
+
+// Returns the box with exchanged borders put right.
+MUSTER_INLINE Box upright(const Box& box) {
+  return {std::min(box.ymin, box.ymax), std::min(box.xmin, box.xmax), std::max(box.ymin, box.ymax),
+          std::max(box.xmin, box.xmax)};
 }
 
 // Returns the area that both boxes cover, divided by the area that at least one of them covers: 0
 // to 1 (intersection over union, IoU). It is 0 if one of them has no area, exchanged borders, or a
 // border that is NaN or infinite.
-inline float iou(const Box& a, const Box& b) {
-  const float height = std::min(a.ymax, b.ymax) - std::max(a.ymin, b.ymin);
-  const float width = std::min(a.xmax, b.xmax) - std::max(a.xmin, b.xmin);
-  const float both = std::max(height, 0.0f) * std::max(width, 0.0f);
+MUSTER_INLINE float iou(const Box& a, const Box& b) {
+  const float both = shared_area(a, b);
   const float ratio = both / (area(a) + area(b) - both);
   return both > 0 && ratio > 0 ? ratio : 0;
 }

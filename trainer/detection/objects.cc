@@ -5,7 +5,8 @@
 namespace muster::detection {
 namespace {
 
-constexpr size_t kLabel = 4, kWeight = 5, kCrowd = 6, kArea = 7;
+constexpr size_t kLabel = ObjectList::kLabel, kWeight = ObjectList::kWeight,
+                 kCrowd = ObjectList::kCrowd, kArea = ObjectList::kArea;
 
 size_t places(size_t floats) {
   return (floats - ObjectList::kHeader) / ObjectList::kFloats;

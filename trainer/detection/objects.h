@@ -28,6 +28,8 @@ class ObjectList {
   static constexpr size_t kHeader = 2;
   static constexpr size_t kFloats = 8;
   static constexpr size_t kMost = 100;  // that a sample of a data set has room for
+  // The places in an object's floats of what follows its box.
+  static constexpr size_t kLabel = 4, kWeight = 5, kCrowd = 6, kArea = 7;
 
   // Returns the number of floats for at most `most` objects.
   static constexpr size_t floats(size_t most) { return kHeader + most * kFloats; }

@@ -21,9 +21,7 @@ size_t index_of(uint64_t rank) {
 }
 
 float overlap(const Box& a, float area_a, const Box& b, float area_b) {
-  const float height = std::min(a.ymax, b.ymax) - std::max(a.ymin, b.ymin);
-  const float width = std::min(a.xmax, b.xmax) - std::max(a.xmin, b.xmin);
-  const float both = std::max(height, 0.0f) * std::max(width, 0.0f);
+  const float both = shared_area(a, b);
   return both / (area_a + area_b - both);
 }
 
@@ -53,10 +51,8 @@ void Suppressor::set_boxes(std::span<const float> boxes) {
   by_xmin_.clear();
   xmin_.clear();
   for (size_t i = 0; i < box_count(boxes); ++i) {
-    const Box box = box_at(boxes, i);
-    const Box upright{std::min(box.ymin, box.ymax), std::min(box.xmin, box.xmax),
-                      std::max(box.ymin, box.ymax), std::max(box.xmin, box.xmax)};
-    solids_.push_back({upright, area(upright), kNowhere});
+    const Box box = upright(box_at(boxes, i));
+    solids_.push_back({box, area(box), kNowhere});
     if (solids_[i].area > 0 && std::isfinite(solids_[i].area)) {
       by_xmin_.push_back(static_cast<int32_t>(i));
     }

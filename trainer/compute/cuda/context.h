@@ -27,9 +27,10 @@ struct ValueMemory {
 // What a step needs besides parameters, in the GPU's memory.
 struct StepData {
   const uint64_t* epoch;
-  const uint64_t* positions;  // of the rows in the epoch's order
-  const int32_t* labels;      // of the rows, if the loss takes classes
-  const float* targets;       // [rows, label_count], if it takes floats
+  const uint64_t* positions;    // of the rows in the epoch's order
+  const int32_t* labels;        // of the rows, if the loss takes classes
+  float* targets;               // [rows, label_count], if it takes floats or objects
+  const float* staged_targets;  // in the host's memory, from where the step copies them
 };
 
 // What the operations of an engine share.

@@ -55,7 +55,8 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
   context_.step = {reinterpret_cast<const uint64_t*>(batch_.data()),
                    reinterpret_cast<const uint64_t*>(batch_.data() + places_.positions),
                    reinterpret_cast<const int32_t*>(batch_.data() + places_.labels),
-                   reinterpret_cast<const float*>(batch_.data() + places_.targets)};
+                   reinterpret_cast<float*>(batch_.data() + places_.targets),
+                   reinterpret_cast<const float*>(staged_.data() + places_.targets)};
   for (const Node& node : graph_.nodes) {
     operations_.push_back(std::visit(
         [&](const auto& kind) { return make_operation(kind, node, context_); }, node.kind));
@@ -171,19 +172,15 @@ void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& to
 }
 
 void CudaEngine::run(const Form& form) {
-  if (loss_->waits() && form.kind != Kind::prediction) {
+  auto found = std::ranges::find(recordings_, form, [](const auto& one) { return one.first; });
+  if (found == recordings_.end()) {
+    if (recordings_.size() == kMostRecordings) recordings_.erase(recordings_.begin());
+    gpu_->begin_recording();
     ask(form);
-  } else {
-    auto found = std::ranges::find(recordings_, form, [](const auto& one) { return one.first; });
-    if (found == recordings_.end()) {
-      if (recordings_.size() == kMostRecordings) recordings_.erase(recordings_.begin());
-      gpu_->begin_recording();
-      ask(form);
-      recordings_.emplace_back(form, gpu_->end_recording());
-      found = std::prev(recordings_.end());
-    }
-    gpu_->replay(*found->second);
+    recordings_.emplace_back(form, gpu_->end_recording());
+    found = std::prev(recordings_.end());
   }
+  gpu_->replay(*found->second);
   gpu_->wait();
 }
 
@@ -201,8 +198,8 @@ LossSums CudaEngine::compute_gradients(const Batch& batch, const OnComplete& on_
     gpu_->wait();
     return {};
   }
-  weight_ = loss_->prepare(batch);
   stage(batch, true);
+  weight_ = loss_->prepare(batch);
   const Form now = form(Kind::gradients, batch);
   if (!on_complete) {
     run(now);
@@ -223,12 +220,12 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
   check_batch(batch, graph_, max_rows_, true);
   check_slots(optimizer, slots, graph_.layout, on_gpu);
   if (batch.rows == 0) return {};
+  stage(batch, true);
   UpdateArguments arguments = update;
   LossSums divisors;
   divisors.rows = batch.rows;
   divisors.weight = weight_ = loss_->prepare(batch);
   arguments.divide_by(divisors);
-  stage(batch, true);
   const size_t own_slots = optimizer.average_slot().value_or(slots.size());
   const auto slot = [&](size_t i) {
     return i < slots.size() ? own_kind(*slots[i]).data() : nullptr;
@@ -253,7 +250,6 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
 }
 
 void CudaEngine::run_outputs(Kind kind, const Batch& batch, std::span<float> outputs) {
-  stage(batch, kind == Kind::evaluation);
   run(form(kind, batch));
   const auto count = static_cast<size_t>(batch.rows * output_count());
   if (!outputs.empty()) std::copy_n(outputs_.data(), count, outputs.begin());
@@ -263,6 +259,7 @@ LossSums CudaEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   check_batch(batch, graph_, max_rows_, true);
   if (!outputs.empty()) check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return {};
+  stage(batch, true);
   weight_ = loss_->prepare(batch);
   run_outputs(Kind::evaluation, batch, outputs);
   return sums(batch);
@@ -272,6 +269,7 @@ void CudaEngine::predict(const Batch& batch, std::span<float> outputs) {
   check_batch(batch, graph_, max_rows_, false);
   check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return;
+  stage(batch, false);
   run_outputs(Kind::prediction, batch, outputs);
 }
 

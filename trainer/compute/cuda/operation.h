@@ -43,11 +43,9 @@ class LossOperation {
   // Returns, once the GPU has finished, the sums of the loss and of its terms, added in row order.
   // The engine adds the other fields.
   virtual LossSums sums(int64_t rows) const = 0;
-  // Prepares for the batch of the next run, and returns the number by which its loss and gradients
-  // are divided. Its result follows from the batch alone.
+  // Prepares for the batch of the next run, which has been staged, and returns the number by which
+  // its loss and gradients are divided. Its result follows from the batch alone.
   virtual double prepare(const Batch& batch) = 0;
-  // Whether run() itself waits for the GPU, so that it cannot be recorded.
-  virtual bool waits() const { return false; }
 };
 
 // One file a kind.

@@ -62,8 +62,12 @@ ModelSpec detector(const detection::ClassificationLoss& classification = {}) {
   return spec;
 }
 
-class SsdLossTest : public ::testing::Test {
+class SsdLossTest : public ::testing::TestWithParam<Backend> {
  protected:
+  void SetUp() override {
+    if (is_missing(GetParam())) GTEST_SKIP() << kNoGpu;
+  }
+
   SsdLossTest() {
     place(0, {{{0.1f, 0.1f, 0.5f, 0.5f}, 1}, {{0.4f, 0.3f, 0.9f, 0.95f}, 0, 0.5f}});
     place(1, {{{0.0f, 0.5f, 0.4f, 0.9f}, 0}, {{0.5f, 0.0f, 1.0f, 0.5f}, 1, 1, true}});
@@ -159,16 +163,21 @@ class SsdLossTest : public ::testing::Test {
     return sum;
   }
 
+  void compare_gradients(const ClassificationLoss& classification);
+
   OwnedBatch batch_{3, 32, static_cast<int64_t>(ObjectList::floats(kMost))};
 };
 
 constexpr ClassificationLoss kSoftmax{ClassificationLoss::Kind::softmax, 0.5f};
 
-TEST_F(SsdLossTest, IsTheSumOfItsTermsOverTheAnchorsThatAreLeft) {
+INSTANTIATE_TEST_SUITE_P(Backends, SsdLossTest, ::testing::ValuesIn(backends()),
+                         [](const auto& info) { return name_of(info.param); });
+
+TEST_P(SsdLossTest, IsTheSumOfItsTermsOverTheAnchorsThatAreLeft) {
   const std::pair<int, ClassificationLoss> cases[] = {{1, {}}, {2, {}}, {3, {}}, {2, kSoftmax}};
   for (const auto& [threads, classification] : cases) {
     const ModelSpec spec = detector(classification);
-    const auto engine = cpu_engine(spec, 3, threads);
+    const auto engine = testing::engine(GetParam(), spec, 3, threads);
     initialize(*engine);
     std::vector<float> outputs(3 * static_cast<size_t>(engine->output_count()));
     const LossSums sums = engine->evaluate(batch_.all(), outputs);
@@ -191,18 +200,13 @@ TEST_F(SsdLossTest, IsTheSumOfItsTermsOverTheAnchorsThatAreLeft) {
   }
 }
 
-class SsdGradientTest : public SsdLossTest,
-                        public ::testing::WithParamInterface<ClassificationLoss> {};
+TEST_P(SsdLossTest, HasTheGradientOfDifferences) {
+  for (const ClassificationLoss& classification : {ClassificationLoss{}, kSoftmax})
+    compare_gradients(classification);
+}
 
-INSTANTIATE_TEST_SUITE_P(Losses, SsdGradientTest, ::testing::Values(ClassificationLoss{}, kSoftmax),
-                         [](const auto& info) {
-                           const bool sigmoid =
-                               info.param.kind == ClassificationLoss::Kind::sigmoid;
-                           return std::string(sigmoid ? "sigmoid" : "softmax");
-                         });
-
-TEST_P(SsdGradientTest, IsThatOfDifferences) {
-  const auto engine = cpu_engine(detector(GetParam()), 3, 2);
+void SsdLossTest::compare_gradients(const ClassificationLoss& classification) {
+  const auto engine = testing::engine(GetParam(), detector(classification), 3, 2);
   initialize(*engine);
   engine->compute_gradients(batch_.all());
   const std::vector<float> gradients = values(engine->gradients());
@@ -226,8 +230,41 @@ TEST_P(SsdGradientTest, IsThatOfDifferences) {
   EXPECT_GT(compared, 30);
 }
 
-TEST_F(SsdLossTest, ImagesWithoutObjectsTeachNothingAndHaveNoWeight) {
-  const auto engine = cpu_engine(detector(), 3);
+// Boxes that overlap by far less than usual suppress each other, the hardest first.
+TEST_P(SsdLossTest, MinesAsTheCpuDoes) {
+  std::vector<detection::MiningSettings> cases(7);
+  cases[0].iou_threshold = 0.5f;
+  cases[1].iou_threshold = 0.2f;
+  cases[2].iou_threshold = 0.05f;
+  cases[3].num_hard_examples = 7;
+  cases[4].iou_threshold = 0.5f;
+  cases[4].max_negatives_per_positive = 0;
+  cases[5].max_negatives_per_positive = 1.5f;
+  cases[6].min_negatives_per_image = 11;
+  detection::MatcherSettings ignoring;
+  ignoring.unmatched_threshold = 0.3f;
+  for (const detection::MatcherSettings& matcher : {detection::MatcherSettings{}, ignoring}) {
+    for (const detection::MiningSettings& mining : cases) {
+      ModelSpec spec = detector();
+      std::get<SsdLoss>(spec.loss).mining = mining;
+      std::get<SsdLoss>(spec.loss).matcher = matcher;
+      const auto cpu = cpu_engine(spec, 3);
+      const auto other = testing::engine(GetParam(), spec, 3);
+      initialize(*cpu);
+      initialize(*other);
+      const LossSums expected = cpu->compute_gradients(batch_.all());
+      const LossSums sums = other->compute_gradients(batch_.all());
+      EXPECT_EQ(sums.weight, expected.weight);
+      EXPECT_NEAR(sums.terms[0], expected.terms[0], 1e-5 * expected.terms[0]);
+      EXPECT_NEAR(sums.terms[1], expected.terms[1], 1e-5 * expected.terms[1]);
+      EXPECT_THAT(values(other->gradients()),
+                  ::testing::Pointwise(::testing::FloatNear(1e-4f), values(cpu->gradients())));
+    }
+  }
+}
+
+TEST_P(SsdLossTest, ImagesWithoutObjectsTeachNothingAndHaveNoWeight) {
+  const auto engine = testing::engine(GetParam(), detector(), 3);
   initialize(*engine);
   const LossSums sums = engine->compute_gradients(batch_.part(2, 1));
   EXPECT_EQ(sums.weight, 0);
@@ -236,9 +273,9 @@ TEST_F(SsdLossTest, ImagesWithoutObjectsTeachNothingAndHaveNoWeight) {
 }
 
 // Mining would leave out all of what is not a number.
-TEST_F(SsdLossTest, IsNotANumberWhereOutputsAreNot) {
+TEST_P(SsdLossTest, IsNotANumberWhereOutputsAreNot) {
   for (const char* tensor : {"coarse4/bias", "fine3/bias", "coarse3/bias"}) {
-    const auto engine = cpu_engine(detector(), 3);
+    const auto engine = testing::engine(GetParam(), detector(), 3);
     initialize(*engine);
     const ParameterTensor& bias = engine->layout().find(tensor);
     put(engine->parameters(), bias.offset, std::vector<float>(bias.count, NAN));
@@ -249,11 +286,11 @@ TEST_F(SsdLossTest, IsNotANumberWhereOutputsAreNot) {
 
 // Boxes beside the image, without area or not finite, and labels that there are not, are no
 // objects.
-TEST_F(SsdLossTest, SurvivesBadObjects) {
+TEST_P(SsdLossTest, SurvivesBadObjects) {
   const float inf = INFINITY, nan = NAN;
   place(0, {{{nan, 0, 1, 1}, 0}, {{0, 0, inf, inf}, 1}, {{0.5f, 0.5f, 0.5f, 0.5f}, 0}});
   place(1, {{{2, 2, 3, 3}, 0}, {{0.6f, 0.6f, 0.4f, 0.4f}, 1}, {{0, 0, 1, 1}, 7}});
-  const auto engine = cpu_engine(detector(), 3);
+  const auto engine = testing::engine(GetParam(), detector(), 3);
   initialize(*engine);
   const LossSums sums = engine->compute_gradients(batch_.all());
   EXPECT_EQ(sums.weight, 0);

@@ -1,5 +1,5 @@
 #include "trainer/compute/cpu/losses/row_loss.h"
-#include "trainer/compute/ssd_objective.h"
+#include "trainer/compute/cpu/losses/ssd_objective.h"
 
 namespace muster::compute::cpu {
 namespace {

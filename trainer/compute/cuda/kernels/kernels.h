@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "trainer/compute/cuda/kernels/activation.h"
+#include "trainer/compute/cuda/kernels/anchors.h"
 #include "trainer/compute/cuda/kernels/column_sums.h"
 #include "trainer/compute/cuda/kernels/copy.h"
 #include "trainer/compute/cuda/kernels/dropout.h"
@@ -25,7 +26,8 @@ using KernelList =
             InverseDeviation, Normalize, NormalizeGradient, ScaleGradient, Softmax, SoftmaxGradient,
             SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors,
             GatherPatches, ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts,
-            Pool, PoolGradient>;
+            Pool, PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors,
+            AnchorGradients>;
 
 // Returns the place of a kernel in a list.
 template <class Kernel, class... Some>

@@ -9,11 +9,7 @@
 #include <bit>
 #include <cmath>
 
-#if defined(__CUDACC__)
-#define MUSTER_INLINE __host__ __device__ inline
-#else
-#define MUSTER_INLINE inline
-#endif
+#include "common/inline.h"
 
 namespace muster::compute::cuda {
 namespace {

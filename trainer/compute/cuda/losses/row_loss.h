@@ -4,8 +4,8 @@
 
 namespace muster::compute::cuda {
 
-// A loss that is computed row by row by a kernel, and divided by the number of rows. Its rows are
-// summed on the host, in order.
+// A loss that kernels compute row by row, and that is divided by the number of rows unless
+// prepare() says otherwise. Its rows are summed on the host, in order.
 class RowLoss : public LossOperation {
  public:
   // `terms` is the number of sums that the loss has besides itself.
@@ -16,7 +16,7 @@ class RowLoss : public LossOperation {
   double prepare(const Batch& batch) override { return static_cast<double>(batch.rows); }
 
  protected:
-  // Asks for the kernel.
+  // Asks for the kernels.
   virtual void launch(int64_t rows) = 0;
 
   Context& context() { return context_; }

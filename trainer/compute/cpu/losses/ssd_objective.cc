@@ -1,4 +1,4 @@
-#include "trainer/compute/ssd_objective.h"
+#include "trainer/compute/cpu/losses/ssd_objective.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "trainer/detection/objects.h"
 #include "trainer/detection/target_assigner.h"
 
-namespace muster::compute {
+namespace muster::compute::cpu {
 
 using detection::ObjectList;
 
@@ -138,4 +138,4 @@ void SsdObjective::row(size_t row, int thread, const float* output, float* gradi
   workspaces_[static_cast<size_t>(thread)].loss(output, gradient, targets_[row], terms);
 }
 
-}  // namespace muster::compute
+}  // namespace muster::compute::cpu

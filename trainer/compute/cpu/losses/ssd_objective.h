@@ -8,7 +8,7 @@
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 
-namespace muster::compute {
+namespace muster::compute::cpu {
 
 // The loss of a single-shot detector and its gradient, in the host's memory; see SsdLoss. All
 // memory is allocated by the constructor.
@@ -42,4 +42,4 @@ class SsdObjective {
   mutable std::vector<Workspace> workspaces_;  // of each thread
 };
 
-}  // namespace muster::compute
+}  // namespace muster::compute::cpu
