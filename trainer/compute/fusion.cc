@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "common/error.h"
+#include "common/exit_code.h"
+
 namespace muster::compute {
 namespace {
 
@@ -66,6 +69,14 @@ class Finder {
 
 std::vector<Fusion> find_fusions(const Graph& graph) {
   return Finder(graph).find();
+}
+
+void check_precision(Precision precision, const std::vector<Fusion>& fusions) {
+  if (precision == Precision::bfloat16 && fusions.empty())
+    throw Invalid(
+        "precision: expected float32 for a model without convolutions whose outputs are batch "
+        "normalized and read by convolutions: only these values are kept as bfloat16",
+        kBadConfig);
 }
 
 }  // namespace muster::compute

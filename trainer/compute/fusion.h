@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "trainer/compute/graph.h"
+#include "trainer/compute/precision.h"
 
 namespace muster::compute {
 
@@ -22,5 +23,8 @@ struct Fusion {
 // Returns the layers of a graph that can be one operation: those of which nobody else reads a value
 // between them, and only convolutions read the last one.
 std::vector<Fusion> find_fusions(const Graph& graph);
+
+// Throws Invalid where there is nothing that this precision would round.
+void check_precision(Precision precision, const std::vector<Fusion>& fusions);
 
 }  // namespace muster::compute

@@ -59,11 +59,7 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
         program_->run(step_, thread, team_, ticks);
       }),
       team_(options.threads, options.exclusive) {
-  if (precision_ == Precision::bfloat16 && context_.fusions.empty())
-    throw Invalid(
-        "precision: expected float32 for a model without convolutions whose outputs are batch "
-        "normalized and read by convolutions: only these values are kept as bfloat16",
-        kBadConfig);
+  check_precision(precision_, context_.fusions);
   add_values();
   add_normalized();
   operations_.push_back(make_input(context_));

@@ -2,26 +2,54 @@
 
 namespace muster::compute::cuda {
 
-Context::Context(const Graph& graph, Gpu& gpu, int64_t max_rows, uint64_t seed)
-    : graph(graph), gpu(gpu), max_rows(max_rows), seed(seed), step{} {
+Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int64_t most_patches)
+    : graph(graph),
+      gpu(gpu),
+      max_rows(options.max_rows),
+      seed(options.seed),
+      half(options.precision == Precision::bfloat16),
+      fusions(find_fusions(graph)),
+      step{},
+      most_patches(most_patches) {
   const int output = graph.values[static_cast<size_t>(graph.output)].memory;
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     ValueMemory memory;
-    if (value.memory == static_cast<int>(i)) {
+    if (value.memory == static_cast<int>(i) && !inside_fusion(static_cast<int>(i))) {
       memory.width = value.width;
       memory.needs_gradient = value.needs_gradient;
-      memory.data = std::make_unique<GpuArray<float>>(gpu, max_rows * value.width);
+      memory.half = half && std::ranges::any_of(fusions, [&](const Fusion& fusion) {
+                      return fusion.last().output == static_cast<int>(i);
+                    });
+      const int64_t bytes = bytes_of(max_rows * value.width, memory.half);
+      memory.data = std::make_unique<GpuArray<char>>(gpu, bytes);
       // The loss always writes a gradient, even where nothing is trained.
       if (value.needs_gradient || static_cast<int>(i) == output)
-        memory.gradient = std::make_unique<GpuArray<float>>(gpu, max_rows * value.width);
+        memory.gradient = std::make_unique<GpuArray<char>>(gpu, bytes);
     }
     values_.push_back(std::move(memory));
   }
+  for (const Fusion& fusion : fusions) {
+    ValueMemory& memory = value(fusion.last().output);
+    memory.normalized = std::make_unique<NormalizedValue>(*this, fusion, memory);
+  }
+}
+
+bool Context::inside_fusion(int value) const {
+  return std::ranges::any_of(fusions, [&](const Fusion& fusion) {
+    return value == fusion.convolution->output ||
+           (value == fusion.normalization->output && value != fusion.last().output);
+  });
 }
 
 ValueMemory& Context::value(int index) {
   return values_[static_cast<size_t>(graph.values[static_cast<size_t>(index)].memory)];
+}
+
+ValueMemory& Context::output_of(const Node& convolution) {
+  for (const Fusion& fusion : fusions)
+    if (fusion.convolution == &convolution) return value(fusion.last().output);
+  return value(convolution.output);
 }
 
 int64_t Context::offset_of(const std::string& tensor) const {
@@ -29,12 +57,11 @@ int64_t Context::offset_of(const std::string& tensor) const {
 }
 
 void Context::reserve_sums(int64_t rows, int64_t columns) {
-  part_floats_ = std::max(part_floats_, 2 * parts_of(rows) * columns);
+  parts_.reserve(2 * parts_of(rows) * columns * int64_t{sizeof(float)});
 }
 
 void Context::allocate_reserved() {
-  parts_ = std::make_unique<GpuArray<float>>(gpu, part_floats_);
-  patches_ = std::make_unique<GpuArray<float>>(gpu, patch_floats_);
+  for (SharedMemory* memory : {&parts_, &patches, &raw_gradients}) memory->allocate(gpu);
 }
 
 void Context::sum_parts(int64_t rows, int64_t columns, const float* from, float* out) {

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/compute/cuda/gpu.h"
+#include "trainer/compute/cuda/normalized_value.h"
 #include "trainer/compute/cuda/program.h"
+#include "trainer/compute/engine.h"
+#include "trainer/compute/fusion.h"
 #include "trainer/compute/graph.h"
 
 namespace muster::compute::cuda {
@@ -16,12 +20,20 @@ namespace muster::compute::cuda {
 struct ValueMemory {
   int64_t width = 0;
   bool needs_gradient = false;
-  std::unique_ptr<GpuArray<float>> data;
-  std::unique_ptr<GpuArray<float>> gradient;  // where it is written
-  bool claimed = false;                       // an operation writes the gradient
+  bool half = false;  // data and gradient are bfloat16; only of normalized values
+  std::unique_ptr<GpuArray<char>> data;
+  std::unique_ptr<GpuArray<char>> gradient;  // where it is written
+  bool claimed = false;                      // an operation writes the gradient
+  // Set where `data` holds the raw outputs of a convolution, of which readers compute the value.
+  // Only convolutions meet such values.
+  std::unique_ptr<NormalizedValue> normalized;
 
-  float* values() const { return data->data(); }
-  float* gradients() const { return gradient->data(); }
+  float* values() const { return reinterpret_cast<float*>(data->data()); }
+  float* gradients() const { return reinterpret_cast<float*>(gradient->data()); }
+  // The same for convolutions, which meet both formats.
+  Numbers numbers() const { return {data->data(), half}; }
+  Numbers gradient_numbers() const { return {gradient->data(), half}; }
+  Reader reader() const { return normalized ? normalized->reader() : Reader{numbers()}; }
 };
 
 // What a step needs besides parameters, in the GPU's memory.
@@ -33,19 +45,39 @@ struct StepData {
   const float* staged_targets;  // in the host's memory, from where the step copies them
 };
 
+// Memory that operations share, since the GPU runs one after the other. Each reserves what it
+// needs; then the largest need is allocated.
+class SharedMemory {
+ public:
+  void reserve(int64_t bytes) { bytes_ = std::max(bytes_, bytes); }
+  void allocate(Gpu& gpu) { memory_ = std::make_unique<GpuArray<char>>(gpu, bytes_); }
+  void* data() const { return memory_->data(); }
+
+ private:
+  int64_t bytes_ = 0;
+  std::unique_ptr<GpuArray<char>> memory_;
+};
+
 // What the operations of an engine share.
 class Context {
  public:
-  Context(const Graph& graph, Gpu& gpu, int64_t max_rows, uint64_t seed);
+  Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int64_t most_patches);
 
   const Graph& graph;
   Gpu& gpu;
   const int64_t max_rows;
   const uint64_t seed;
-  StepData step;  // set before the first run
+  const bool half;  // the precision is bfloat16
+  const std::vector<Fusion> fusions;
+  StepData step;               // set before the first run
+  const int64_t most_patches;  // numbers, of a convolution at once
+  SharedMemory patches;        // of a convolution
+  SharedMemory raw_gradients;  // of a convolution's raw outputs
 
   // Returns the memory of a value, which is that of another one if it was reshaped.
   ValueMemory& value(int index);
+  // Returns the memory of what a convolution computes: its output, or of a fusion the last one's.
+  ValueMemory& output_of(const Node& convolution);
   // Returns the offset of a tensor in the flat buffers.
   int64_t offset_of(const std::string& tensor) const;
 
@@ -58,22 +90,18 @@ class Context {
   void reserve_sums(int64_t rows, int64_t columns);
   void sum_columns(int64_t rows, int64_t columns, const float* x, float* out);
   // Memory for the parts of such sums, as many floats as have been reserved.
-  float* parts() { return parts_->data(); }
+  float* parts() { return static_cast<float*>(parts_.data()); }
   // Adds up the parts of a kernel in column_sums.h.
   void sum_parts(int64_t rows, int64_t columns, const float* from, float* out);
 
-  // Memory for the patches of a convolution, as many floats as have been reserved.
-  void reserve_patches(int64_t floats) { patch_floats_ = std::max(patch_floats_, floats); }
-  float* patches() { return patches_->data(); }
-
-  // Allocates what has been reserved, which all operations share, since the GPU runs one after the
-  // other. It is called once, when all operations are made.
+  // Allocates what has been reserved. It is called once, when all operations are made.
   void allocate_reserved();
 
  private:
+  bool inside_fusion(int value) const;
+
   std::vector<ValueMemory> values_;
-  int64_t part_floats_ = 0, patch_floats_ = 0;
-  std::unique_ptr<GpuArray<float>> parts_, patches_;
+  SharedMemory parts_;
 };
 
 }  // namespace muster::compute::cuda

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "common/error.h"
-#include "common/exit_code.h"
 #include "trainer/compute/check_batch.h"
 
 namespace muster::compute::cuda {
@@ -19,19 +18,27 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// Of a layer that is part of another one's operation.
+class Nothing : public Operation {
+ public:
+  void forward(Program&) override {}
+  void backward(Program&) override {}
+};
+
 bool on_gpu(Memory& memory) {
   return dynamic_cast<CudaMemory*>(&memory) != nullptr;
 }
 
 }  // namespace
 
-CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu)
+CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu,
+                       int64_t most_patches)
     : device_(options.device),
       graph_(std::move(graph)),
       gpu_(std::move(gpu)),
       max_rows_(options.max_rows),
       labels_(describe(graph_.loss).labels),
-      context_(graph_, *gpu_, options.max_rows, options.seed),
+      context_(graph_, *gpu_, options, most_patches),
       own_parameters_(*gpu_, graph_.layout.size()),
       own_gradients_(*gpu_, graph_.layout.size()),
       update_(*gpu_, graph_.layout),
@@ -48,24 +55,30 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
       staged_(*gpu_, places_.end),
       batch_(*gpu_, places_.end),
       outputs_(*gpu_, max_rows_ * graph_.outputs()) {
-  if (options.precision != Precision::float32)
-    throw Invalid(
-        "precision: expected float32 on a GPU, found " + std::string(name_of(options.precision)),
-        kBadConfig);
+  check_precision(options.precision, context_.fusions);
   context_.step = {reinterpret_cast<const uint64_t*>(batch_.data()),
                    reinterpret_cast<const uint64_t*>(batch_.data() + places_.positions),
                    reinterpret_cast<const int32_t*>(batch_.data() + places_.labels),
                    reinterpret_cast<float*>(batch_.data() + places_.targets),
                    reinterpret_cast<const float*>(staged_.data() + places_.targets)};
-  for (const Node& node : graph_.nodes) {
-    operations_.push_back(std::visit(
-        [&](const auto& kind) { return make_operation(kind, node, context_); }, node.kind));
-  }
+  for (const Node& node : graph_.nodes) operations_.push_back(make(node));
   loss_ = std::visit([&](const auto& kind) { return make_loss(kind, context_); }, graph_.loss);
   context_.allocate_reserved();
   for (const auto& operation : operations_) operation->forward(forward_);
   add_backward();
   if (graph_.softmax_predictions) probabilities_.emplace(*gpu_, max_rows_ * graph_.outputs());
+}
+
+// The operation of a fusion has the place of its last node.
+std::unique_ptr<Operation> CudaEngine::make(const Node& node) {
+  const Node* made = &node;
+  for (const Fusion& fusion : context_.fusions) {
+    if (!fusion.has(node)) continue;
+    if (&node != &fusion.last()) return std::make_unique<Nothing>();
+    made = fusion.convolution;
+  }
+  return std::visit([&](const auto& kind) { return make_operation(kind, *made, context_); },
+                    made->kind);
 }
 
 // The trainable parameters of the operations that come last in the backward pass lie last.

@@ -19,7 +19,9 @@ namespace muster::compute::cuda {
 // when a batch of that form comes for the first time, and replayed from then on.
 class CudaEngine : public Engine {
  public:
-  CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu);
+  // A convolution is done for as many samples at once as their patches have `most_patches` numbers.
+  CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu,
+             int64_t most_patches = int64_t{64} << 20);
 
   const ParameterLayout& layout() const override { return graph_.layout; }
   int threads() const override { return 1; }
@@ -51,6 +53,7 @@ class CudaEngine : public Engine {
     bool operator==(const Form&) const = default;
   };
 
+  std::unique_ptr<Operation> make(const Node& node);
   void add_backward();
   CudaMemory& own_kind(Memory& memory) const;
   Form form(Kind kind, const Batch& batch) const;

@@ -6,22 +6,23 @@
 #include <string>
 
 #include "trainer/compute/cuda/kernels/kernels.h"
+#include "trainer/compute/cuda/numbers.h"
 #include "trainer/compute/memory.h"
 
 namespace muster::compute::cuda {
 
-// c = a b or, with `accumulate`, c += a b, in float32. All matrices are row-major: c is [m, n]; a
-// is [m, k] or, if it is transposed, [k, m]; b is [k, n] or [n, k]. ld* are the floats from a row
-// to the next. The product of no rows is zero.
+// c = a b or, with `accumulate`, c += a b, added up in float32. a and b are both floats or both
+// bfloat16. All matrices are row-major: c is [m, n]; a is [m, k] or, if it is transposed, [k, m]; b
+// is [k, n] or [n, k]. ld* are the numbers from a row to the next. The product of no rows is zero.
 struct MatrixProduct {
   int64_t m = 0, n = 0, k = 0;
-  const float* a = nullptr;
+  Numbers a;
   int64_t lda = 0;
   bool a_transposed = false;
-  const float* b = nullptr;
+  Numbers b;
   int64_t ldb = 0;
   bool b_transposed = false;
-  float* c = nullptr;
+  Numbers c;
   int64_t ldc = 0;
   bool accumulate = false;
 };

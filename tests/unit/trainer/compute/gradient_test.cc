@@ -267,32 +267,43 @@ double length_of(std::span<const float> vector) {
 // A bfloat16 has 8 bits, and these networks are small: rounding moves some numbers to the other
 // side of a rectifier's bend. A gradient that is left out, or added twice, is farther away. Some
 // are zero but for rounding, because a normalization takes out what they change.
+void compare(Engine& rounded, Engine& exact, const Batch& batch) {
+  initialize(exact);
+  initialize(rounded);
+  const double loss = exact.compute_gradients(batch).loss;
+  const double near = rounded.compute_gradients(batch).loss;
+  EXPECT_NEAR(near, loss, 0.02 * std::abs(loss));
+  EXPECT_NE(near, loss);
+  const std::vector<float> expected = values(exact.gradients());
+  const std::vector<float> found = values(rounded.gradients());
+  std::vector<float> difference(found.size());
+  std::ranges::transform(found, expected, difference.begin(), std::minus());
+  for (const ParameterTensor& tensor : exact.layout().tensors()) {
+    const auto of = [&](const std::vector<float>& all) {
+      return length_of(std::span(all).subspan(tensor.offset, tensor.count));
+    };
+    EXPECT_LT(of(difference), 0.2 * of(expected) + 0.001 * length_of(expected)) << tensor.name;
+  }
+  // A repeated step gives the same bits.
+  EXPECT_EQ(rounded.compute_gradients(batch).loss, near);
+  EXPECT_EQ(values(rounded.gradients()), found);
+}
+
 TEST_P(Gradient, OfBfloat16IsNearThatOfFloat32) {
   const auto& [set, threads] = GetParam();
   for (const Case& c : normalized_cases()) {
     SCOPED_TRACE(c.name);
-    const OwnedBatch batch = batch_of(c);
-    const auto exact = cpu_engine(c.spec, c.max_rows, threads, set);
-    const auto rounded = cpu_engine(c.spec, c.max_rows, threads, set, Precision::bfloat16);
-    initialize(*exact);
-    initialize(*rounded);
-    const double loss = exact->compute_gradients(batch.all()).loss;
-    const double near = rounded->compute_gradients(batch.all()).loss;
-    EXPECT_NEAR(near, loss, 0.02 * std::abs(loss));
-    EXPECT_NE(near, loss);
-    const std::vector<float> expected = values(exact->gradients());
-    const std::vector<float> found = values(rounded->gradients());
-    std::vector<float> difference(found.size());
-    std::ranges::transform(found, expected, difference.begin(), std::minus());
-    for (const ParameterTensor& tensor : exact->layout().tensors()) {
-      const auto of = [&](const std::vector<float>& all) {
-        return length_of(std::span(all).subspan(tensor.offset, tensor.count));
-      };
-      EXPECT_LT(of(difference), 0.2 * of(expected) + 0.001 * length_of(expected)) << tensor.name;
-    }
-    // A repeated step gives the same bits.
-    EXPECT_EQ(rounded->compute_gradients(batch.all()).loss, near);
-    EXPECT_EQ(values(rounded->gradients()), found);
+    compare(*cpu_engine(c.spec, c.max_rows, threads, set, Precision::bfloat16),
+            *cpu_engine(c.spec, c.max_rows, threads, set), batch_of(c).all());
+  }
+}
+
+TEST_P(GpuGradient, OfBfloat16IsNearThatOfFloat32) {
+  if (is_missing(GetParam())) GTEST_SKIP() << kNoGpu;
+  for (const Case& c : normalized_cases()) {
+    SCOPED_TRACE(c.name);
+    compare(*engine(GetParam(), c.spec, c.max_rows, 1, Precision::bfloat16),
+            *engine(GetParam(), c.spec, c.max_rows), batch_of(c).all());
   }
 }
 

@@ -133,8 +133,9 @@ std::string name_of(Backend backend) {
 }
 
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
-                               int threads) {
+                               int threads, Precision precision) {
   EngineOptions options = options_of(max_rows, threads);
+  options.precision = precision;
   switch (backend) {
     case Backend::cpu:
       return Engine::create(model, options);

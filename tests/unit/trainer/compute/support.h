@@ -60,7 +60,7 @@ bool is_missing(Backend backend);
 inline constexpr const char* kNoGpu = "needs a GPU, and this machine has none";
 std::string name_of(Backend backend);
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
-                               int threads = 1);
+                               int threads = 1, Precision precision = Precision::float32);
 std::unique_ptr<cpu::CpuEngine> cpu_engine(const ModelSpec& model, int64_t max_rows,
                                            int threads = 1, const std::string& instruction_set = "",
                                            Precision precision = Precision::float32);

@@ -88,19 +88,30 @@ struct NormalizedProducts {
   }
 };
 
-// out[c] = the sum of in[part, c] over the parts, in their order.
+// Returns the sum of in[part, column] over the parts.
+template <class Block>
+MUSTER_INLINE float sum_of_parts(Block& block, int64_t parts, int64_t columns, const float* in,
+                                 int64_t column) {
+  return block.sum([&](int64_t thread) {
+    float sum = 0;
+    for (int64_t part = thread; part < parts; part += kBlockThreads)
+      sum += in[part * columns + column];
+    return sum;
+  });
+}
+
+// out[c] = the sum of in[part, c] over the parts.
 struct SumParts {
   int64_t parts, columns;
   const float* in;
   float* out;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(columns); }
+  MUSTER_INLINE Shape shape() const { return {columns}; }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, columns, [&](int64_t column) {
-      float sum = 0;
-      for (int64_t part = 0; part < parts; ++part) sum += in[part * columns + column];
-      out[column] = sum;
+    const float sum = sum_of_parts(block, parts, columns, in, block.index());
+    block.each([&](int64_t thread) {
+      if (thread == 0) out[block.index()] = sum;
     });
   }
 };

@@ -10,6 +10,7 @@
 #include "trainer/compute/cuda/kernels/dropout.h"
 #include "trainer/compute/cuda/kernels/losses.h"
 #include "trainer/compute/cuda/kernels/normalization.h"
+#include "trainer/compute/cuda/kernels/normalized.h"
 #include "trainer/compute/cuda/kernels/softmax.h"
 #include "trainer/compute/cuda/kernels/update.h"
 #include "trainer/compute/cuda/kernels/windows.h"
@@ -27,7 +28,8 @@ using KernelList =
             SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors,
             GatherPatches, ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts,
             Pool, PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors,
-            AnchorGradients>;
+            AnchorGradients, ReadValues, PartStatistics, JoinStatistics, FixedScales, PartGradients,
+            JoinGradients, NormalizedGradient>;
 
 // Returns the place of a kernel in a list.
 template <class Kernel, class... Some>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trainer/compute/cuda/kernels/column_sums.h"
+#include "trainer/compute/cuda/kernels/normalized.h"
 #include "trainer/compute/sliding.h"
 
 namespace muster::compute::cuda {
@@ -58,8 +58,8 @@ MUSTER_INLINE void for_covering(const Sliding& s, Place in, Function function) {
 struct GatherPatches {
   Sliding sliding;
   int64_t samples;
-  const float* image;
-  float* matrix;
+  Reader image;
+  Numbers matrix;
 
   MUSTER_INLINE int64_t items() const {
     return samples * sliding.out_height * sliding.out_width * sliding.window_height *
@@ -77,8 +77,8 @@ struct GatherPatches {
           place_of_item(window / s.window_width / s.window_height, s.out_height, s.out_width);
       const int64_t y = out.y * s.down - s.top + r, x = out.x * s.right - s.left + k;
       const bool inside = y >= 0 && y < s.height && x >= 0 && x < s.width;
-      matrix[i] =
-          inside ? image[((out.sample * s.height + y) * s.width + x) * s.channels + channel] : 0.0f;
+      const int64_t at = ((out.sample * s.height + y) * s.width + x) * s.channels + channel;
+      matrix.store(i, inside ? image.load(at, channel) : 0.0f);
     });
   }
 };
@@ -88,7 +88,7 @@ struct ScatterPatches {
   Sliding sliding;
   int64_t samples;
   const float* matrix;
-  float* image;
+  Numbers image;
   bool accumulate;
 
   MUSTER_INLINE int64_t items() const {
@@ -100,12 +100,12 @@ struct ScatterPatches {
     const Sliding& s = sliding;
     const int64_t depth = s.window_height * s.window_width * s.channels;
     for_items(block, items(), [&](int64_t i) {
-      float sum = accumulate ? image[i] : 0.0f;
+      float sum = accumulate ? image.load(i) : 0.0f;
       for_covering(s, place_of_item(i / s.channels, s.height, s.width),
                    [&](int64_t place, int64_t window) {
                      sum += matrix[place * depth + window * s.channels + i % s.channels];
                    });
-      image[i] = sum;
+      image.store(i, sum);
     });
   }
 };
@@ -114,9 +114,9 @@ struct ScatterPatches {
 struct Depthwise {
   Sliding sliding;
   int64_t samples;
-  const float* x;
+  Reader x;
   const float* w;
-  float* y;
+  Numbers y;
 
   MUSTER_INLINE int64_t items() const {
     return samples * sliding.out_height * sliding.out_width * sliding.channels;
@@ -130,9 +130,10 @@ struct Depthwise {
       float sum = 0;
       for_covered(s, place_of_item(i / s.channels, s.out_height, s.out_width),
                   [&](int64_t at, int64_t window) {
-                    sum = fma(x[at + channel], w[window * s.channels + channel], sum);
+                    const float value = x.load(at + channel, channel);
+                    sum = fma(value, w[window * s.channels + channel], sum);
                   });
-      y[i] = sum;
+      y.store(i, sum);
     });
   }
 };
@@ -141,9 +142,9 @@ struct Depthwise {
 struct DepthwiseInputGradient {
   Sliding sliding;
   int64_t samples;
-  const float* dy;
+  Numbers dy;
   const float* w;
-  float* dx;
+  Numbers dx;
   bool accumulate;
 
   MUSTER_INLINE int64_t items() const {
@@ -155,12 +156,13 @@ struct DepthwiseInputGradient {
     const Sliding& s = sliding;
     for_items(block, items(), [&](int64_t i) {
       const int64_t channel = i % s.channels;
-      float sum = accumulate ? dx[i] : 0.0f;
-      for_covering(
-          s, place_of_item(i / s.channels, s.height, s.width), [&](int64_t place, int64_t window) {
-            sum = fma(dy[place * s.channels + channel], w[window * s.channels + channel], sum);
-          });
-      dx[i] = sum;
+      float sum = accumulate ? dx.load(i) : 0.0f;
+      for_covering(s, place_of_item(i / s.channels, s.height, s.width),
+                   [&](int64_t place, int64_t window) {
+                     const float d = dy.load(place * s.channels + channel);
+                     sum = fma(d, w[window * s.channels + channel], sum);
+                   });
+      dx.store(i, sum);
     });
   }
 };
@@ -170,8 +172,8 @@ struct DepthwiseInputGradient {
 struct DepthwiseWeightParts {
   Sliding sliding;
   int64_t samples;
-  const float* x;
-  const float* dy;
+  Reader x;
+  Numbers dy;
   float* parts;
 
   MUSTER_INLINE int64_t places() const { return samples * sliding.out_height * sliding.out_width; }
@@ -193,7 +195,7 @@ struct DepthwiseWeightParts {
                   if (y < 0 || y >= s.height || x_at < 0 || x_at >= s.width) continue;
                   const int64_t at =
                       ((out.sample * s.height + y) * s.width + x_at) * s.channels + channel;
-                  sum = fma(x[at], dy[place * s.channels + channel], sum);
+                  sum = fma(x.load(at, channel), dy.load(place * s.channels + channel), sum);
                 }
                 parts[part * columns() + column] = sum;
               });

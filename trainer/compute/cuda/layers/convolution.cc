@@ -1,106 +1,113 @@
 #include <algorithm>
 
+#include "trainer/compute/cuda/layers/convolution_output.h"
 #include "trainer/compute/cuda/operation.h"
 #include "trainer/compute/sliding.h"
 
 namespace muster::compute::cuda {
 namespace {
 
-// By products of matrices: what the window covers at each place is a row of a matrix
-// (GatherPatches), which a convolution of single places has in its image itself. As many samples
-// are done at once as that matrix is at most kMostFloats.
+// By products of matrices: what the window covers at each place is a row of a matrix, the patches.
+// For a convolution of single places they are its image itself, if it is written in the format of
+// the factors. Only so many samples are done at once as the context allows patches.
 class ConvolutionOperation : public Operation {
  public:
   ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)
       : context_(context),
         in_(context.value(node.inputs[0])),
-        out_(context.value(node.output)),
+        out_(node, layer.use_bias, layer.activation, context),
         sliding_(sliding_of(layer.window, context.graph, node.inputs[0])),
-        activation_(layer.activation),
         trainable_(node.trainable),
         places_(places_of(sliding_)),
         filters_(layer.filters),
         depth_(sliding_.window_height * sliding_.window_width * sliding_.channels),
+        half_(context.half && (out_.normalized() || in_.normalized)),
         single_(depth_ == sliding_.channels && sliding_.down == 1 && sliding_.right == 1),
-        samples_(single_
-                     ? context.max_rows
-                     : std::clamp<int64_t>(kMostFloats / (places_ * depth_), 1, context.max_rows)),
+        as_it_is_(single_ && !in_.normalized && !half_),
+        samples_(as_it_is_ ? context.max_rows
+                           : std::clamp<int64_t>(context.most_patches / (places_ * depth_), 1,
+                                                 context.max_rows)),
         kernel_(context.offset_of(node.parameters[0])),
-        bias_(layer.use_bias ? context.offset_of(node.parameters[1]) : -1) {
-    if (!single_) context.reserve_patches(samples_ * places_ * depth_);
-    if (trainable_ && bias_ >= 0) context.reserve_sums(context.max_rows * places_, filters_);
+        rounded_kernel_(context.gpu, half_ ? depth_ * filters_ : 0) {
+    // The patches' gradients are floats.
+    if (!as_it_is_) context.patches.reserve(bytes_of(samples_ * places_ * depth_, false));
+    out_.reserve(half_);
   }
 
   void forward(Program& program) override {
     program.add([this](const Step& step) {
+      if (half_)
+        context_.gpu.launch(
+            ReadValues{depth_, filters_, Reader{step.parameters + kernel_}, kernel(step)});
       for_samples(step, [&](int64_t first, int64_t count) {
         context_.gpu.multiply({count * places_, filters_, depth_, patches(first, count), depth_,
-                               false, step.parameters + kernel_, filters_, false,
-                               out_.values() + first * out_.width, filters_});
+                               false, kernel(step), filters_, false,
+                               out_.z() + first * out_.width(), filters_});
       });
-      const float* bias = bias_ < 0 ? nullptr : step.parameters + bias_;
-      if (bias != nullptr || activation_ != Activation::linear)
-        context_.gpu.launch(BiasActivation{step.rows * places_, filters_, out_.values(), bias,
-                                           activation_, out_.values()});
+      out_.forward(step);
     });
   }
 
   void backward(Program& program) override {
-    if (!out_.needs_gradient) return;
+    if (!out_.needs_gradient()) return;
     const bool accumulate = in_.needs_gradient && Context::claim_gradient(in_);
     program.add([this, accumulate](const Step& step) {
-      float* dy = out_.gradients();
-      if (activation_ != Activation::linear)
-        context_.gpu.launch(
-            ActivationGradient{step.rows * out_.width, activation_, out_.values(), dy, dy, false});
+      const Numbers dz = out_.gradient(step, half_);
       if (trainable_) {
         for_samples(step, [&](int64_t first, int64_t count) {
           context_.gpu.multiply({depth_, filters_, count * places_, patches(first, count), depth_,
-                                 true, dy + first * out_.width, filters_, false,
+                                 true, dz + first * out_.width(), filters_, false,
                                  step.gradients + kernel_, filters_, first > 0});
         });
-        if (bias_ >= 0)
-          context_.sum_columns(step.rows * places_, filters_, dy, step.gradients + bias_);
       }
       if (!in_.needs_gradient) return;
       for_samples(step, [&](int64_t first, int64_t count) {
-        float* dx = in_.gradients() + first * in_.width;
-        context_.gpu.multiply({count * places_, depth_, filters_, dy + first * out_.width, filters_,
-                               false, step.parameters + kernel_, filters_, true,
-                               single_ ? dx : context_.patches(), depth_, single_ && accumulate});
-        if (!single_)
-          context_.gpu.launch(ScatterPatches{sliding_, count, context_.patches(), dx, accumulate});
+        const Numbers dx = in_.gradient_numbers() + first * in_.width;
+        const auto* matrix = static_cast<const float*>(context_.patches.data());
+        context_.gpu.multiply({count * places_, depth_, filters_, dz + first * out_.width(),
+                               filters_, false, kernel(step), filters_, true, single_ ? dx : matrix,
+                               depth_, single_ && accumulate});
+        if (!single_) context_.gpu.launch(ScatterPatches{sliding_, count, matrix, dx, accumulate});
       });
     });
   }
 
  private:
-  static constexpr int64_t kMostFloats = int64_t{64} << 20;
-
   template <class Function>
   void for_samples(const Step& step, Function function) const {
     for (int64_t first = 0; first < step.rows; first += samples_)
       function(first, std::min(samples_, step.rows - first));
   }
 
-  const float* patches(int64_t first, int64_t count) const {
-    const float* image = in_.values() + first * in_.width;
-    if (single_) return image;
-    context_.gpu.launch(GatherPatches{sliding_, count, image, context_.patches()});
-    return context_.patches();
+  Numbers kernel(const Step& step) const {
+    return half_ ? Numbers{rounded_kernel_.data(), true} : step.parameters + kernel_;
+  }
+
+  // Asks for the patches of these samples.
+  Numbers patches(int64_t first, int64_t count) const {
+    const Reader image = in_.reader() + first * in_.width;
+    if (as_it_is_) return image.z;
+    const Numbers to{context_.patches.data(), half_};
+    if (single_) {
+      context_.gpu.launch(ReadValues{count * places_, depth_, image, to});
+    } else {
+      context_.gpu.launch(GatherPatches{sliding_, count, image, to});
+    }
+    return to;
   }
 
   Context& context_;
   ValueMemory& in_;
-  ValueMemory& out_;
+  ConvolutionOutput out_;
   const Sliding sliding_;
-  const Activation activation_;
   const bool trainable_;
   const int64_t places_, filters_;
-  const int64_t depth_;  // floats under the window
-  const bool single_;
-  const int64_t samples_;        // at once
-  const int64_t kernel_, bias_;  // offsets; -1: there is no bias
+  const int64_t depth_;  // numbers under the window
+  const bool half_;      // the factors of the products are bfloat16
+  const bool single_, as_it_is_;
+  const int64_t samples_;  // at once
+  const int64_t kernel_;   // offset
+  GpuArray<uint16_t> rounded_kernel_;
 };
 
 }  // namespace

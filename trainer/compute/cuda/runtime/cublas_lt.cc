@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "common/error.h"
 #include "trainer/compute/cuda/runtime/check.h"
@@ -69,20 +71,29 @@ struct CublasLt::Library {
 // A row-major matrix is a column-major one of its transpose, and c' = b' a': so b comes first.
 struct CublasLt::Plan {
   Plan(const Library& library, cublasLtHandle_t handle, const MatrixProduct& product)
-      : library(library), shape(product) {
+      : library(library), key(key_of(product)) {
     expect_success(library.create_description(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                    "cublasLtMatmulDescCreate");
     set_operation(CUBLASLT_MATMUL_DESC_TRANSA, product.b_transposed);
     set_operation(CUBLASLT_MATMUL_DESC_TRANSB, product.a_transposed);
     const auto n = static_cast<uint64_t>(product.n), k = static_cast<uint64_t>(product.k),
                m = static_cast<uint64_t>(product.m);
-    layout(b, product.b_transposed ? k : n, product.b_transposed ? n : k, product.ldb);
-    layout(a, product.a_transposed ? m : k, product.a_transposed ? k : m, product.lda);
-    layout(c, n, m, product.ldc);
+    layout(b, product.b, product.b_transposed ? k : n, product.b_transposed ? n : k, product.ldb);
+    layout(a, product.a, product.a_transposed ? m : k, product.a_transposed ? k : m, product.lda);
+    layout(c, product.c, n, m, product.ldc);
     cublasLtMatmulPreference_t preference = nullptr;
     expect_success(library.create_preference(&preference), "cublasLtMatmulPreferenceCreate");
     library.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace,
                            sizeof kWorkspace);
+    const std::pair<cublasLtMatmulPreferenceAttributes_t, Numbers> alignments[] = {
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.b},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.a},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product.c},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product.c}};
+    for (const auto& [attribute, numbers] : alignments) {
+      const uint32_t bytes = alignment_of(numbers);
+      library.set_preference(preference, attribute, &bytes, sizeof bytes);
+    }
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;
     const cublasStatus_t status =
@@ -99,12 +110,28 @@ struct CublasLt::Plan {
   }
   Plan(const Plan&) = delete;
 
-  bool fits(const MatrixProduct& p) const {
-    const auto key = [](const MatrixProduct& q) {
-      return std::array<int64_t, 9>{
-          q.m, q.n, q.k, q.lda, q.ldb, q.ldc, q.accumulate, q.a_transposed, q.b_transposed};
-    };
-    return key(p) == key(shape);
+  // All that the choice of an algorithm depends on.
+  using Key = std::array<int64_t, 14>;
+  static Key key_of(const MatrixProduct& p) {
+    return {p.m,
+            p.n,
+            p.k,
+            p.lda,
+            p.ldb,
+            p.ldc,
+            p.accumulate,
+            p.a_transposed,
+            p.b_transposed,
+            p.a.half(),
+            p.c.half(),
+            alignment_of(p.a),
+            alignment_of(p.b),
+            alignment_of(p.c)};
+  }
+  // Returns the largest power of two, at most 256, that divides the address.
+  static uint32_t alignment_of(const Numbers& numbers) {
+    const auto address = reinterpret_cast<uintptr_t>(numbers.data()) | 256;
+    return static_cast<uint32_t>(address & -address);
   }
 
   void set_operation(cublasLtMatmulDescAttributes_t which, bool transposed) {
@@ -112,13 +139,15 @@ struct CublasLt::Plan {
     expect_success(library.set_description(description, which, &operation, sizeof operation),
                    "cublasLtMatmulDescSetAttribute");
   }
-  void layout(cublasLtMatrixLayout_t& to, uint64_t rows, uint64_t columns, int64_t ld) {
-    expect_success(library.create_layout(&to, CUDA_R_32F, rows, columns, ld),
+  void layout(cublasLtMatrixLayout_t& to, const Numbers& numbers, uint64_t rows, uint64_t columns,
+              int64_t ld) {
+    const cudaDataType_t type = numbers.half() ? CUDA_R_16BF : CUDA_R_32F;
+    expect_success(library.create_layout(&to, type, rows, columns, ld),
                    "cublasLtMatrixLayoutCreate");
   }
 
   const Library& library;
-  const MatrixProduct shape;
+  const Key key;
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
@@ -136,18 +165,20 @@ CublasLt::~CublasLt() {
 }
 
 CublasLt::Plan& CublasLt::plan_of(const MatrixProduct& product) {
+  const Plan::Key key = Plan::key_of(product);
   for (Plan& plan : plans_)
-    if (plan.fits(product)) return plan;
+    if (plan.key == key) return plan;
   return plans_.emplace_back(*library_, handle_, product);
 }
 
 void CublasLt::multiply(const MatrixProduct& product, cudaStream_t stream) {
   const Plan& plan = plan_of(product);
   const float one = 1.0f, kept = product.accumulate ? 1.0f : 0.0f;
-  expect_success(library_->multiply(handle_, plan.description, &one, product.b, plan.b, product.a,
-                                    plan.a, &kept, product.c, plan.c, product.c, plan.c,
-                                    &plan.algorithm, workspace_, kWorkspace, stream),
-                 "cublasLtMatmul");
+  expect_success(
+      library_->multiply(handle_, plan.description, &one, product.b.data(), plan.b,
+                         product.a.data(), plan.a, &kept, product.c.data(), plan.c,
+                         product.c.data(), plan.c, &plan.algorithm, workspace_, kWorkspace, stream),
+      "cublasLtMatmul");
 }
 
 }  // namespace muster::compute::cuda

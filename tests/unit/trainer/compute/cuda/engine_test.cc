@@ -14,12 +14,19 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
+struct Numbers {
+  Precision precision = Precision::float32;
+  int64_t most_patches = int64_t{64} << 20;
+};
+
 std::unique_ptr<Engine> engine_on(std::unique_ptr<cuda::Gpu> gpu, const ModelSpec& spec,
-                                  int64_t max_rows) {
+                                  int64_t max_rows, const Numbers& numbers = {}) {
   EngineOptions options;
   options.device = {DeviceKind::cuda, 0};
   options.max_rows = max_rows;
-  return std::make_unique<cuda::CudaEngine>(build_graph(spec), options, std::move(gpu));
+  options.precision = numbers.precision;
+  return std::make_unique<cuda::CudaEngine>(build_graph(spec), options, std::move(gpu),
+                                            numbers.most_patches);
 }
 
 // Every kind of layer that has kernels of its own.
@@ -41,26 +48,70 @@ ModelSpec images() {
   return spec;
 }
 
+// Convolutions whose outputs are normalized values, of single places and of windows.
+ModelSpec normalized_images() {
+  Conv2d wide;
+  wide.filters = 6;
+  wide.window = {{3, 3}, {2, 2}, Padding::same};
+  wide.use_bias = false;
+  DepthwiseConv2d depthwise;
+  depthwise.window = {{3, 3}, {1, 1}, Padding::same};
+  depthwise.use_bias = false;
+  Conv2d narrow;
+  narrow.filters = 7;
+  narrow.use_bias = false;
+  ModelSpec spec =
+      model(1,
+            {layer("a", wide), layer("a_n", BatchNormalization{}),
+             layer("a_r", ActivationLayer{Activation::relu6}), layer("d", depthwise),
+             layer("d_n", BatchNormalization{}), layer("d_r", ActivationLayer{Activation::relu6}),
+             layer("b", narrow), layer("b_n", BatchNormalization{}), layer("c", wide),
+             layer("p", GlobalAveragePool{}), dense("y", 5, Activation::linear)},
+            5);
+  spec.input_shape = {9, 8, 3};
+  return spec;
+}
+
+// Returns the parameters after three steps.
+std::vector<float> trained(Engine& engine, const OptimizerSpec& rule) {
+  const OwnedBatch batch(7, 9 * 8 * 3, 5);
+  initialize(engine);
+  const auto optimizer = Optimizer::create(rule, engine.layout());
+  const auto storage = allocate_slots(engine, *optimizer);
+  std::vector<Memory*> slots;
+  for (const auto& slot : storage) slots.push_back(slot.get());
+  UpdateArguments update;
+  for (update.t = 1; update.t <= 3; ++update.t)
+    engine.train(batch.all(), *optimizer, update, slots);
+  return values(engine.parameters());
+}
+
 // Threads of a GPU run in any order.
 TEST(CudaEngine, ComputesTheSameInAnyOrderOfTheThreads) {
   OptimizerSpec clipped = Adam{};
   clipped.clip_norm = 0.1f;
-  for (const OptimizerSpec& rule : {OptimizerSpec{RmsProp{}}, clipped, OptimizerSpec{Lamb{}}}) {
-    std::vector<std::vector<float>> trained;
-    for (const ThreadOrder order : {ThreadOrder::ascending, ThreadOrder::descending}) {
-      const OwnedBatch batch(7, 9 * 8 * 3, 5);
-      const auto made = engine_on(make_simulated_gpu(order), images(), 7);
-      initialize(*made);
-      const auto optimizer = Optimizer::create(rule, made->layout());
-      const auto storage = allocate_slots(*made, *optimizer);
-      std::vector<Memory*> slots;
-      for (const auto& slot : storage) slots.push_back(slot.get());
-      UpdateArguments update;
-      for (update.t = 1; update.t <= 3; ++update.t)
-        made->train(batch.all(), *optimizer, update, slots);
-      trained.push_back(values(made->parameters()));
+  const auto same = [](const ModelSpec& spec, const OptimizerSpec& rule, Precision precision) {
+    std::vector<std::vector<float>> found;
+    for (const ThreadOrder order : {ThreadOrder::ascending, ThreadOrder::descending})
+      found.push_back(trained(*engine_on(make_simulated_gpu(order), spec, 7, {precision}), rule));
+    EXPECT_EQ(found[0], found[1]);
+  };
+  for (const OptimizerSpec& rule : {OptimizerSpec{RmsProp{}}, clipped, OptimizerSpec{Lamb{}}})
+    same(images(), rule, Precision::float32);
+  for (const Precision precision : {Precision::float32, Precision::bfloat16})
+    same(normalized_images(), RmsProp{}, precision);
+}
+
+// The patches of all 7 samples do not fit: 3, 3 and 1 are done at once, or one at a time.
+TEST(CudaEngine, TakesConvolutionsInParts) {
+  for (const ModelSpec& spec : {images(), normalized_images()}) {
+    const auto whole = engine_on(make_simulated_gpu(), spec, 7);
+    const std::vector<float> expected = trained(*whole, Sgd{});
+    for (const int64_t most : {3 * 5 * 4 * 27 + 5, 1}) {
+      const auto parts = engine_on(make_simulated_gpu(), spec, 7, {Precision::float32, most});
+      EXPECT_THAT(trained(*parts, Sgd{}),
+                  ::testing::Pointwise(::testing::FloatNear(1e-5f), expected));
     }
-    EXPECT_EQ(trained[0], trained[1]);
   }
 }
 

@@ -81,18 +81,42 @@ std::vector<KernelEntry> entries_of(cuda::Kernels<Kernel...>) {
   return {{run_kernel<Kernel>, sizeof(Kernel)}...};
 }
 
+// A matrix as floats: itself, or a copy.
+class Floats {
+ public:
+  Floats(const cuda::Numbers& numbers, int64_t rows, int64_t columns, int64_t ld)
+      : numbers_(numbers), count_(rows == 0 || columns == 0 ? 0 : (rows - 1) * ld + columns) {
+    if (!numbers.half()) return;
+    for (int64_t i = 0; i < count_; ++i) copy_.push_back(numbers.load(i));
+  }
+  float* data() { return numbers_.half() ? copy_.data() : static_cast<float*>(numbers_.data()); }
+  void store() const {
+    for (size_t i = 0; i < copy_.size(); ++i) numbers_.store(static_cast<int64_t>(i), copy_[i]);
+  }
+
+ private:
+  const cuda::Numbers numbers_;
+  const int64_t count_;
+  std::vector<float> copy_;
+};
+
 void multiply_now(const cuda::MatrixProduct& p) {
+  if (p.a.half() != p.b.half()) throw std::logic_error("expected factors of one format");
   const cpu::Kernels& kernels = cpu::kernels();
   std::vector<float> turned;
-  cpu::Gemm gemm{p.m, p.n, p.k, p.a, p.lda, 1, p.b, p.ldb, p.c, p.ldc, p.accumulate};
+  Floats a(p.a, p.a_transposed ? p.k : p.m, p.a_transposed ? p.m : p.k, p.lda);
+  Floats b(p.b, p.b_transposed ? p.n : p.k, p.b_transposed ? p.k : p.n, p.ldb);
+  Floats c(p.c, p.m, p.n, p.ldc);
+  cpu::Gemm gemm{p.m, p.n, p.k, a.data(), p.lda, 1, b.data(), p.ldb, c.data(), p.ldc, p.accumulate};
   if (p.a_transposed) std::swap(gemm.a_row, gemm.a_column);
   if (p.b_transposed) {
     turned.resize(static_cast<size_t>(p.k * p.n));
-    kernels.transpose(p.n, p.k, p.b, p.ldb, turned.data(), p.n);
+    kernels.transpose(p.n, p.k, b.data(), p.ldb, turned.data(), p.n);
     gemm.b = turned.data();
     gemm.ldb = p.n;
   }
   kernels.gemm(gemm);
+  c.store();
 }
 
 using Work = std::function<void()>;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "trainer/compute/cuda/gpu.h"
+#include "trainer/compute/cuda/kernels/normalized.h"
+#include "trainer/compute/cuda/program.h"
+#include "trainer/compute/fusion.h"
+
+namespace muster::compute::cuda {
+
+class Context;
+struct ValueMemory;
+
+// A value that is never written: of the output of a convolution, its batch normalization and a
+// rectifier only the convolution's raw output z is kept, and who reads the value computes it from
+// that; see kernels/normalized.h. z and the gradient of the value are bfloat16, if that is the
+// engine's precision.
+class NormalizedValue {
+ public:
+  NormalizedValue(Context& context, const Fusion& fusion, const ValueMemory& memory);
+
+  // Asks for the statistics, after z of all rows has been written.
+  void forward(const Step& step) const;
+  // Asks for the gradients of gamma and beta, and for that of z, after the gradient of the value is
+  // complete. `dz` has room for all rows.
+  void backward(const Step& step, Numbers dz) const;
+  Reader reader() const;
+
+ private:
+  ColumnScales scales() const;
+
+  Context& context_;
+  const ValueMemory& memory_;
+  const float epsilon_;
+  const bool trainable_;
+  const Bounds bounds_;
+  const int64_t columns_, places_;
+  const int64_t gamma_, beta_, moving_mean_, moving_variance_;  // offsets
+  GpuArray<float> scales_;  // [6, columns], in the order of ColumnScales
+};
+
+}  // namespace muster::compute::cuda
