@@ -26,10 +26,11 @@ endif()
 
 find_library(cuda_runtime cudart_static PATHS ${cuda_root}/lib ${cuda_root}/lib64 REQUIRED NO_DEFAULT_PATH)
 add_library(muster_cuda INTERFACE)
-target_include_directories(muster_cuda SYSTEM INTERFACE ${cuda_root}/include)
+find_path(nccl_headers nccl.h PATHS ${cuda_root}/../nccl/include ${cuda_root}/include REQUIRED)
+target_include_directories(muster_cuda SYSTEM INTERFACE ${cuda_root}/include ${nccl_headers})
 target_link_libraries(muster_cuda INTERFACE ${cuda_runtime} Threads::Threads dl rt)
-# cuBLASLt is opened at run time, where the loader finds it: beside the program's own libraries, or here.
-list(APPEND CMAKE_BUILD_RPATH ${cuda_root}/lib)
+# cuBLASLt and NCCL are opened at run time, where the loader finds them: beside the program's own libraries, or here.
+list(APPEND CMAKE_BUILD_RPATH ${cuda_root}/lib ${cuda_root}/../nccl/lib)
 
 # muster_cuda_sources(TARGET FOLDER): adds the .cc and .cu files of a folder of the current one, except for no_*.cc,
 # which stand in for them in builds without CUDA.

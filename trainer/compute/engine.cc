@@ -33,15 +33,23 @@ std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptio
   return std::make_unique<cpu::CpuEngine>(std::move(graph), fixed, cpu::kernels());
 }
 
-std::vector<std::unique_ptr<Memory>> allocate_slots(Engine& engine, const Optimizer& optimizer) {
-  std::vector<std::unique_ptr<Memory>> slots;
-  HostView parameters(engine.parameters());
-  for (size_t i = 0; i < optimizer.slot_names().size(); ++i) {
-    slots.push_back(engine.allocate());
-    HostView view(*slots.back());
-    optimizer.start_slot(i, parameters.values(), view.values());
+void start_slots(const Optimizer& optimizer, Memory& parameters, std::span<Memory* const> slots) {
+  HostView started_for(parameters);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    HostView view(*slots[i]);
+    optimizer.start_slot(i, started_for.values(), view.values());
     view.store();
   }
+}
+
+std::vector<std::unique_ptr<Memory>> allocate_slots(Engine& engine, const Optimizer& optimizer) {
+  std::vector<std::unique_ptr<Memory>> slots;
+  std::vector<Memory*> views;
+  for (size_t i = 0; i < optimizer.slot_names().size(); ++i) {
+    slots.push_back(engine.allocate());
+    views.push_back(slots.back().get());
+  }
+  start_slots(optimizer, engine.parameters(), views);
   return slots;
 }
 

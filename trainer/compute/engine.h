@@ -106,8 +106,10 @@ class Engine {
   virtual int64_t output_count() const = 0;
 };
 
-// Allocates an optimizer's slots on the engine's device, with the values that they start with for
-// the engine's parameters.
+// Gives an optimizer's slots the values that they start with for these parameters.
+void start_slots(const Optimizer& optimizer, Memory& parameters, std::span<Memory* const> slots);
+// Allocates an optimizer's slots on the engine's device, and starts them for the engine's
+// parameters.
 std::vector<std::unique_ptr<Memory>> allocate_slots(Engine& engine, const Optimizer& optimizer);
 
 }  // namespace muster::compute

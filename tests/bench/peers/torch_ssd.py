@@ -144,6 +144,8 @@ def main():
     parser.add_argument("--classification", action="store_true")
     parser.add_argument("--bfloat16", action="store_true")
     parser.add_argument("--convolutions", action="store_true")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--batch", type=int, help="8, or 16 with --classification, unless it is given")
     parser.add_argument("--seconds", type=float, default=15)
     arguments = parser.parse_args()
     import torch
@@ -152,9 +154,11 @@ def main():
     torch.manual_seed(1)
     torch.set_flush_denormal(True)
     size, batch = (224, 16) if arguments.classification else (300, 8)
-    model = network(torch, arguments.classification)
+    batch = arguments.batch or batch
+    device = torch.device(arguments.device)
+    model = network(torch, arguments.classification).to(device)
     random = np.random.default_rng(1)
-    images = torch.from_numpy(random.uniform(-1, 1, (batch, 3, size, size)).astype(np.float32))
+    images = torch.from_numpy(random.uniform(-1, 1, (batch, 3, size, size)).astype(np.float32)).to(device)
     if arguments.layout == "channels-last":
         model = model.to(memory_format=torch.channels_last)
         images = images.to(memory_format=torch.channels_last)
@@ -166,12 +170,12 @@ def main():
     positive = torch.zeros(batch, anchors, dtype=torch.bool)
     positive[:, torch.from_numpy(random.choice(anchors, 12, replace=False))] = True
     classes = torch.where(positive, torch.randint(1, CLASSES + 1, (batch, anchors)), 0)
-    targets = torch.randn(batch, anchors, 4), classes, positive
-    labels = torch.randint(0, 1000, (batch,))
+    targets = [one.to(device) for one in (torch.randn(batch, anchors, 4), classes, positive)]
+    labels = torch.randint(0, 1000, (batch,)).to(device)
     optimizer = torch.optim.RMSprop(model.parameters(), lr=0.004, alpha=0.9, eps=1.0, momentum=0.9, foreach=True)
 
     def loss_of(x):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=arguments.bfloat16):
+        with torch.autocast(arguments.device, dtype=torch.bfloat16, enabled=arguments.bfloat16):
             outputs = model(x)
         if arguments.classification:
             return torch.nn.functional.cross_entropy(outputs.float(), labels)
@@ -185,7 +189,9 @@ def main():
         loss_of(images).backward()
         optimizer.step()
 
-    speed = common.steps_per_second(step, arguments.seconds, warm_up=3, block=1)
+    # A GPU is asked for several steps at once.
+    finish, block = (torch.cuda.synchronize, 10) if device.type == "cuda" else (lambda: None, 1)
+    speed = common.steps_per_second(step, arguments.seconds, warm_up=3, block=block, finish=finish)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     common.report(speed, imagesPerSecond=speed * batch, peakMegabytes=peak, threads=arguments.threads)
 

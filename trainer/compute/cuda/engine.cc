@@ -41,7 +41,7 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
       context_(graph_, *gpu_, options, most_patches),
       own_parameters_(*gpu_, graph_.layout.size()),
       own_gradients_(*gpu_, graph_.layout.size()),
-      update_(*gpu_, graph_.layout),
+      update_(*gpu_, graph_.layout, {0, graph_.layout.size()}),
       places_([this] {
         Places places{};
         places.positions = kAlignment;

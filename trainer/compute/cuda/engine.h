@@ -40,6 +40,7 @@ class CudaEngine : public Engine {
   LossSums evaluate(const Batch& batch, std::span<float> outputs) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override { return graph_.outputs(); }
+  Gpu& gpu() const { return *gpu_; }
 
  private:
   // What a run does: a recording is good for one kind, form of batch and set of buffers.

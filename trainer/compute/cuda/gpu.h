@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "trainer/compute/cuda/gpu_link.h"
 #include "trainer/compute/cuda/kernels/kernels.h"
 #include "trainer/compute/cuda/numbers.h"
 #include "trainer/compute/memory.h"
@@ -72,6 +75,11 @@ class Gpu {
   virtual void begin_recording() = 0;
   virtual std::unique_ptr<Recording> end_recording() = 0;
   virtual void replay(Recording& recording) = 0;
+
+  // Links GPUs of this kind, which include this one; the i-th link is that of gpus[i]. Returns
+  // none, and the reason in `why`, if they cannot be linked.
+  virtual std::vector<std::unique_ptr<GpuLink>> link(std::span<Gpu* const> gpus,
+                                                     std::string& why) = 0;
 
   // Copy beside the queue: at once, and not after the work that has been asked for.
   virtual Completion fetch(void* to, const void* from, size_t bytes) = 0;

@@ -7,15 +7,16 @@
 namespace muster::compute::cuda {
 namespace {
 
-std::vector<TensorPiece> pieces_of(const ParameterLayout& layout, Segment segment) {
+std::vector<TensorPiece> pieces_of(const ParameterLayout& layout, Range range, Segment segment) {
   std::vector<TensorPiece> pieces;
   for (size_t i = 0; i < layout.tensors().size(); ++i) {
     const ParameterTensor& tensor = layout.tensors()[i];
     if (tensor.segment != segment) continue;
-    const Range whole = tensor.range();
-    for (size_t begin = whole.begin; begin < whole.end; begin += TensorRatios::kChunk)
+    const size_t first = std::max(tensor.range().begin, range.begin);
+    const size_t end = std::min(tensor.range().end, range.end);
+    for (size_t begin = first; begin < end; begin += TensorRatios::kChunk)
       pieces.push_back({static_cast<int64_t>(begin),
-                        static_cast<int64_t>(std::min(whole.end, begin + TensorRatios::kChunk)),
+                        static_cast<int64_t>(std::min(end, begin + TensorRatios::kChunk)),
                         static_cast<int64_t>(i)});
   }
   return pieces;
@@ -27,19 +28,19 @@ int64_t count(const auto& values) {
 
 }  // namespace
 
-TensorUpdate::TensorUpdate(Gpu& gpu, const ParameterLayout& layout)
+TensorUpdate::TensorUpdate(Gpu& gpu, const ParameterLayout& layout, Range range)
     : gpu_(gpu),
       layout_(layout),
-      pieces_(pieces_of(layout, Segment::trainable)),
+      pieces_(pieces_of(layout, range, Segment::trainable)),
       trainable_(count(pieces_)),
       state_begin_(std::ranges::count_if(
           layout.tensors(), [](const auto& t) { return t.segment != Segment::state; })),
-      gpu_pieces_(gpu, trainable_ + count(pieces_of(layout, Segment::state))),
+      gpu_pieces_(gpu, trainable_ + count(pieces_of(layout, range, Segment::state))),
       rules_(gpu, count(layout.tensors())),
       gpu_rules_(gpu, count(layout.tensors())),
       squares_(gpu, 2 * trainable_),
       gpu_squares_(gpu, 2 * trainable_) {
-  const auto state = pieces_of(layout, Segment::state);
+  const auto state = pieces_of(layout, range, Segment::state);
   pieces_.insert(pieces_.end(), state.begin(), state.end());
   if (!pieces_.empty())
     gpu.put(gpu_pieces_.data(), pieces_.data(), pieces_.size() * sizeof(TensorPiece)).wait();

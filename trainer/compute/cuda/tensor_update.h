@@ -7,10 +7,11 @@
 
 namespace muster::compute::cuda {
 
-// The optimizer's update of a whole layout on a GPU.
+// The optimizer's update of a range of a layout on a GPU.
 class TensorUpdate {
  public:
-  TensorUpdate(Gpu& gpu, const ParameterLayout& layout);
+  // The range must not cut a tensor if the optimizer needs whole tensors.
+  TensorUpdate(Gpu& gpu, const ParameterLayout& layout, Range range);
 
   // Prepares an update, on the host: apply() uses what this has set. For an optimizer that needs
   // whole tensors it must be called when the gradients are complete, and it waits for the GPU.
@@ -25,7 +26,7 @@ class TensorUpdate {
   std::vector<float> ratios(const Optimizer& optimizer, const FlatBuffers& buffers);
 
   Gpu& gpu_;
-  const ParameterLayout layout_;
+  const ParameterLayout& layout_;
   std::vector<TensorPiece> pieces_;  // those of trainable tensors first
   int64_t trainable_ = 0;            // how many
   int64_t state_begin_ = 0;          // the first tensor of the state segment

@@ -20,24 +20,11 @@ bool joins(compute::Subtree top, compute::Subtree left, compute::Subtree right) 
 }  // namespace
 
 ReplicaGradients::ReplicaGradients(std::vector<FedEngine> devices, bool exclusive, bool rounded)
-    : devices_(std::move(devices)), arithmetic_(rounded), wave_(devices_.size()) {
+    : devices_(std::move(devices)),
+      arithmetic_(rounded),
+      threads_(static_cast<int>(devices_.size()), exclusive),
+      wave_(devices_.size()) {
   for (const FedEngine& device : devices_) gradients_.emplace_back(device.engine);
-  if (devices_.size() > 1)
-    team_ = std::make_unique<host::Team>(static_cast<int>(devices_.size()), exclusive);
-}
-
-void ReplicaGradients::each(const std::function<void(int)>& work) {
-  if (!team_) return work(0);
-  failures_.assign(devices_.size(), nullptr);
-  team_->run([&](host::TeamThread member) {
-    try {
-      work(member.index);
-    } catch (...) {
-      failures_[static_cast<size_t>(member.index)] = std::current_exception();
-    }
-  });
-  for (const std::exception_ptr& failure : failures_)
-    if (failure) std::rethrow_exception(failure);
 }
 
 std::span<float> ReplicaGradients::take() {

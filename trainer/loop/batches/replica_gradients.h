@@ -1,15 +1,13 @@
 #pragma once
 
 #include <deque>
-#include <exception>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/tree_sum.h"
-#include "trainer/host/team.h"
+#include "trainer/loop/batches/device_threads.h"
 #include "trainer/loop/batches/gradient_sum.h"
 
 namespace muster::loop {
@@ -25,7 +23,7 @@ struct FedEngine {
 // that a replica computes for a step; `rounded`: see tree_sum.h.
 class ReplicaGradients {
  public:
-  // `exclusive`: see Team. The engines must outlive it.
+  // `exclusive`: see host::Team. The engines must outlive it.
   ReplicaGradients(std::vector<FedEngine> devices, bool exclusive, bool rounded = false);
 
   // Sets the parameters that all devices compute with: see compute::HostedEngine.
@@ -49,7 +47,7 @@ class ReplicaGradients {
 
   int devices() const { return static_cast<int>(devices_.size()); }
   // Runs work(device) for each device, on that device's thread.
-  void each(const std::function<void(int)>& work);
+  void each(const std::function<void(int)>& work) { threads_.each(work); }
 
  private:
   std::span<float> take();
@@ -58,9 +56,8 @@ class ReplicaGradients {
   std::vector<FedEngine> devices_;
   std::deque<GradientSum> gradients_;
   const compute::TreeArithmetic arithmetic_;
-  std::unique_ptr<host::Team> team_;          // null with one device
-  std::vector<std::exception_ptr> failures_;  // of each device
-  std::vector<compute::Floats> buffers_;      // all buffers besides the targets'
+  DeviceThreads threads_;
+  std::vector<compute::Floats> buffers_;  // all buffers besides the targets'
   std::vector<std::span<float>> free_;
   std::vector<Target> wave_;  // what each device computes now, and into which memory
   struct Partial {

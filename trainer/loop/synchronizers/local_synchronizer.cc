@@ -2,6 +2,7 @@
 
 #include <future>
 
+#include "common/log.h"
 #include "common/watched_work.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/restore.h"
@@ -43,24 +44,53 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
                                      uint64_t generation)
     : assembly_(assembly), generation_(generation) {
   const spec::TrainingSpec& spec = assembly.spec();
-  if (spec.gradient_accumulation > 1 || assembly.devices().size() > 1 || spec.rounded())
+  group_ = make_group();
+  if (!group_ &&
+      (spec.gradient_accumulation > 1 || assembly.devices().size() > 1 || spec.rounded()))
     host_.emplace(assembly);
-  const size_t floats = assembly.engine->layout().size();
-  const size_t slots = assembly.optimizer->slot_names().size();
   fill_parameters(from);
-  if (!host_) slots_ = compute::allocate_slots(*assembly.engine, *assembly.optimizer);
-  while (slots_.size() < slots) {
-    auto slot = std::make_unique<compute::HostMemory>(floats);
-    assembly.optimizer->start_slot(slots_.size(), host_->parameters.host_view(), slot->host_view());
-    slots_.push_back(std::move(slot));
-  }
-  for (const auto& slot : slots_) slot_views_.push_back(slot.get());
-  if (spec.saves_on_the_way()) assembly_.copies.assign(1 + slots, compute::Floats(floats));
+  make_slots();
+  const size_t floats = assembly.engine->layout().size();
+  if (spec.saves_on_the_way())
+    assembly_.copies.assign(1 + slot_views_.size(), compute::Floats(floats));
   if (from) restore(*from);
   if (host_) host_->gradients.load(host_->parameters.host_view());
 }
 
+std::optional<LocalSynchronizer::Group> LocalSynchronizer::make_group() const {
+  const spec::TrainingSpec& spec = assembly_.spec();
+  std::vector<FedEngine> devices = assembly_.devices();
+  if (spec.gradient_accumulation > 1 || devices.size() < 2 || spec.rounded()) return std::nullopt;
+  std::vector<compute::Engine*> engines;
+  for (const FedEngine& device : devices) engines.push_back(&device.engine);
+  std::string why;
+  auto group = compute::EngineGroup::create(engines, *assembly_.optimizer, why);
+  if (!why.empty())
+    log::warning("the devices exchange gradients through the host's memory, which takes longer: " +
+                 why);
+  if (!group) return std::nullopt;
+  const auto count = static_cast<int>(devices.size());
+  return Group{std::move(group), std::move(devices), DeviceThreads(count, /*exclusive=*/true),
+               std::vector<compute::LossSums>(static_cast<size_t>(count))};
+}
+
+void LocalSynchronizer::make_slots() {
+  if (group_) {
+    slot_views_.assign(group_->engines->slots().begin(), group_->engines->slots().end());
+  } else {
+    for (size_t i = 0; i < assembly_.optimizer->slot_names().size(); ++i) {
+      if (host_)
+        slots_.push_back(std::make_unique<compute::HostMemory>(host_->parameters.size()));
+      else
+        slots_.push_back(assembly_.engine->allocate());
+      slot_views_.push_back(slots_.back().get());
+    }
+  }
+  compute::start_slots(*assembly_.optimizer, parameters(), slot_views_);
+}
+
 compute::Memory& LocalSynchronizer::parameters() {
+  if (group_) return group_->engines->parameters();
   return host_ ? host_->parameters : assembly_.engine->parameters();
 }
 
@@ -79,7 +109,7 @@ void LocalSynchronizer::restore(const checkpoint::Store::Found& from) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   const auto& names = assembly_.optimizer->slot_names();
   for (size_t i = 0; i < names.size(); ++i) {
-    compute::HostView slot(*slots_[i]);
+    compute::HostView slot(*slot_views_[i]);
     checkpoint::load(from, layout, {0, layout.size()}, slot.values(), names[i] + "/");
     slot.store();
   }
@@ -91,7 +121,7 @@ void LocalSynchronizer::read_weights(std::span<float> to) {
   const auto slot = assembly_.optimizer->average_slot();
   if (!slot) return;
   const compute::Range trained = assembly_.engine->layout().segment(compute::Segment::trainable);
-  slots_[*slot]->read(trained, to.subspan(trained.begin, trained.size())).wait();
+  slot_views_[*slot]->read(trained, to.subspan(trained.begin, trained.size())).wait();
 }
 
 Synchronizer::StepResult LocalSynchronizer::step() {
@@ -101,13 +131,31 @@ Synchronizer::StepResult LocalSynchronizer::step() {
   arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position().step));
   arguments.t = position().optimizer_t + 1;
   StepResult result;
-  if (host_)
+  if (group_)
+    result = step_on_devices(arguments);
+  else if (host_)
     result = step_on_host(arguments);
   else
     result.sums = assembly_.engine->train(assembly_.feed->batch(work), *assembly_.optimizer,
                                           arguments, slot_views_);
   mutable_position().sums.add(work.epoch(), result.sums);
   assembly_.workload->advance(mutable_position());
+  return result;
+}
+
+Synchronizer::StepResult LocalSynchronizer::step_on_devices(compute::UpdateArguments arguments) {
+  const auto count = static_cast<int>(group_->devices.size());
+  group_->threads.each([&](int device) {
+    const auto at = static_cast<size_t>(device);
+    const Turn turn{.first = device, .count = 1, .distance = count, .taken = 0};
+    const Work work = assembly_.workload->part_of(position(), turn);
+    const auto& [engine, feed] = group_->devices[at];
+    group_->sums[at] = engine.compute_gradients(feed.batch(work));
+  });
+  StepResult result;
+  for (const compute::LossSums& sums : group_->sums) result.sums += sums;
+  arguments.divide_by(result.sums);
+  group_->threads.each([&](int device) { group_->engines->update(device, arguments); });
   return result;
 }
 
@@ -147,10 +195,11 @@ std::unique_ptr<Snapshot> LocalSynchronizer::snapshot() {
     to.resize(from.size());
     from.read({0, from.size()}, to).wait();
   };
-  assembly_.copies.resize(1 + slots_.size());
+  assembly_.copies.resize(1 + slot_views_.size());
   std::vector<std::future<void>> copying;
-  for (size_t i = 0; i < slots_.size(); ++i)
-    copying.push_back(std::async(copy, std::cref(*slots_[i]), std::ref(assembly_.copies[1 + i])));
+  for (size_t i = 0; i < slot_views_.size(); ++i)
+    copying.push_back(
+        std::async(copy, std::cref(*slot_views_[i]), std::ref(assembly_.copies[1 + i])));
   copy(parameters(), assembly_.copies[0]);
   for (auto& one : copying) one.get();
   const compute::ParameterLayout& layout = assembly_.engine->layout();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "trainer/compute/engine_group.h"
 #include "trainer/loop/batches/replica_gradients.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/loop/training.h"
@@ -11,9 +12,9 @@
 namespace muster::loop {
 
 // The synchronizer of a process by itself. One device trains in place, with parameters and slots in
-// its own memory; if several devices or batches make a step, the host adds up their gradients and
-// holds the state. The bits are those of a collective of one member. A step allocates nothing and
-// takes no lock.
+// its own memory. If several devices or batches make a step, the devices add up their gradients and
+// hold the state if they can (compute::EngineGroup); else the host does. The bits are those of a
+// collective of one member. A step allocates nothing and takes no lock.
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from` is the checkpoint to resume from; if null, training starts from the initializers. Throws
@@ -40,16 +41,29 @@ class LocalSynchronizer : public Synchronizer {
     const std::vector<compute::Range> shares;          // what each device's thread updates
   };
 
+  // Devices that need no host for it.
+  struct Group {
+    std::unique_ptr<compute::EngineGroup> engines;
+    std::vector<FedEngine> devices;
+    DeviceThreads threads;
+    std::vector<compute::LossSums> sums;  // of each device
+  };
+
+  std::optional<Group> make_group() const;
+  void make_slots();
   compute::Memory& parameters();
   void fill_parameters(const checkpoint::Store::Found* from);
   void restore(const checkpoint::Store::Found& from);
+  StepResult step_on_devices(compute::UpdateArguments arguments);
   StepResult step_on_host(compute::UpdateArguments arguments);
   void update_on_host(const compute::UpdateArguments& arguments);
 
   Assembly& assembly_;
-  std::vector<std::unique_ptr<compute::Memory>> slots_;
+  std::vector<std::unique_ptr<compute::Memory>> slots_;  // none with a group
   std::vector<compute::Memory*> slot_views_;
-  std::optional<Host> host_;  // without it the engine makes the updates
+  // Without both the engine makes the updates.
+  std::optional<Group> group_;
+  std::optional<Host> host_;
   uint64_t generation_;
 };
 

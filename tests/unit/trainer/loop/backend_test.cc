@@ -6,9 +6,11 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/far_engine.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/loop/support.h"
+#include "trainer/compute/cuda/engine.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/loop/evaluation/evaluation.h"
@@ -24,10 +26,12 @@ using Bits = std::vector<std::vector<float>>;  // of parameters and slots
 class Told {
  public:
   Told(const std::string& more, bool far, int replicas = 1)
-      : training_(Training::load(write_training(fresh_folder(far ? "far" : "near"), more))),
+      : Told(more, far ? "far" : "near",
+             far ? compute::testing::make_far_engine : compute::Engine::create, replicas) {}
+  Told(const std::string& more, const std::string& folder, const MakeEngine& make, int replicas = 1)
+      : training_(Training::load(write_training(fresh_folder(folder), more))),
         evaluation_(training_, {"validation"}),
-        assembly_(assemble(training_, replicas, false, {1, false}, 0,
-                           far ? compute::testing::make_far_engine : compute::Engine::create)) {}
+        assembly_(assemble(training_, replicas, false, {1, false}, 0, make)) {}
 
   Assembly& assembly() { return assembly_; }
   // So many steps, or all; then what the engine evaluates to, and what a snapshot holds.
@@ -107,6 +111,48 @@ INSTANTIATE_TEST_SUITE_P(Everything, AloneOnBackends,
                                          "{name: rmsprop, clipNorm: 0.5, ema: {decay: 0.9}}\n"
                                          "devices: 2"),
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
+
+// GPUs that are linked hold the state themselves. Of others the host holds it.
+class OnLinkedGpus : public testing::TestWithParam<std::tuple<int, const char*>> {};
+
+TEST_P(OnLinkedGpus, ComesToTheSameBits) {
+  const auto& [devices, optimizer] = GetParam();
+  const std::string training = std::string("epochs: 2\noptimizer: ") + optimizer +
+                               "\ndevices: " + std::to_string(devices) + "\n";
+  const std::filesystem::path folder = fresh_folder("linked-checkpoint") / "checkpoints/ckpt-1-5";
+  std::filesystem::create_directories(folder);
+  checkpoint::Store::Found found{folder, {}};
+  const auto run = [&, text = training](bool linked, const checkpoint::Store::Found* from,
+                                        int steps = 1'000'000) {
+    Told told(text, linked ? "linked" : "unlinked",
+              [linked](const compute::ModelSpec& model, const compute::EngineOptions& options) {
+                return std::make_unique<compute::cuda::CudaEngine>(
+                    compute::build_graph(model), options,
+                    compute::testing::make_simulated_gpu(compute::testing::ThreadOrder::ascending,
+                                                         linked));
+              });
+    LocalSynchronizer synchronizer(told.assembly(), from, 1);
+    told.train(synchronizer, steps);
+    if (steps == 5) synchronizer.snapshot()->write(folder, found.manifest, 0);
+    return told;
+  };
+  const Told linked = run(true, nullptr), unlinked = run(false, nullptr);
+  EXPECT_GT(linked.losses.size(), 8u);
+  EXPECT_EQ(linked.losses, unlinked.losses);
+  EXPECT_EQ(linked.state, unlinked.state);
+  run(true, nullptr, 5);
+  const Told again = run(true, &found);
+  EXPECT_EQ(again.state, run(false, &found).state);
+  EXPECT_EQ(again.state.front(), linked.state.front());
+  EXPECT_EQ(again.losses.back(), linked.losses.back());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Everything, OnLinkedGpus,
+    testing::Combine(testing::Values(2, 3),
+                     testing::Values("{name: adam}", "{name: lamb}",
+                                     "{name: rmsprop, clipNorm: 0.5, ema: {decay: 0.9}}")),
+    [](const auto& info) { return "Case" + std::to_string(info.index); });
 
 TEST(Backends, GoOnFromACheckpointOfEither) {
   const std::string training = "epochs: 2\noptimizer: {name: adam}\n";

@@ -8,6 +8,7 @@
 #include "trainer/compute/cuda/runtime/check.h"
 #include "trainer/compute/cuda/runtime/cublas_lt.h"
 #include "trainer/compute/cuda/runtime/launch.h"
+#include "trainer/compute/cuda/runtime/nccl.h"
 
 namespace muster::compute::cuda {
 namespace {
@@ -114,6 +115,16 @@ class CudaGpu : public Gpu {
     select();
     check(cudaGraphLaunch(dynamic_cast<CudaRecording&>(recording).executable(), work_),
           "cudaGraphLaunch");
+  }
+
+  std::vector<std::unique_ptr<GpuLink>> link(std::span<Gpu* const> gpus,
+                                             std::string& why) override {
+    std::vector<NcclMember> members;
+    for (Gpu* gpu : gpus) {
+      const auto& one = dynamic_cast<CudaGpu&>(*gpu);
+      members.push_back({one.ordinal_, one.work_});
+    }
+    return link_by_nccl(members, why);
   }
 
   Completion fetch(void* to, const void* from, size_t bytes) override {

@@ -2,8 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <condition_variable>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -11,6 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/error.h"
 #include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/host/instruction_set.h"
 
@@ -129,8 +132,8 @@ class SimulatedRecording : public cuda::Recording {
 
 class SimulatedGpu : public cuda::Gpu {
  public:
-  explicit SimulatedGpu(ThreadOrder order)
-      : order_(order), kernels_(entries_of(cuda::KernelList{})) {}
+  SimulatedGpu(ThreadOrder order, bool linkable)
+      : order_(order), linkable_(linkable), kernels_(entries_of(cuda::KernelList{})) {}
   ~SimulatedGpu() override {
     for (const auto& [memory, bytes] : allocations_) munmap(memory, bytes);
   }
@@ -191,6 +194,10 @@ class SimulatedGpu : public cuda::Gpu {
     return fetch(to, from, bytes);
   }
 
+  std::vector<std::unique_ptr<cuda::GpuLink>> link(std::span<cuda::Gpu* const> gpus,
+                                                   std::string& why) override;
+  void add(Work work) { (recording_ ? recorded_ : asked_).push_back(std::move(work)); }
+
  protected:
   void launch(size_t kernel, Shape shape, const void* arguments) override {
     if (shape.blocks < 1) throw std::logic_error("expected a grid of at least one block");
@@ -224,9 +231,8 @@ class SimulatedGpu : public cuda::Gpu {
       if (mprotect(memory, bytes, access) != 0) throw std::runtime_error("mprotect");
   }
 
-  void add(Work work) { (recording_ ? recorded_ : asked_).push_back(std::move(work)); }
-
   const ThreadOrder order_;
+  const bool linkable_;
   const std::vector<KernelEntry> kernels_;
   std::mutex mutex_;
   std::map<void*, size_t> allocations_;
@@ -235,10 +241,93 @@ class SimulatedGpu : public cuda::Gpu {
   std::vector<Work> asked_, recorded_;
 };
 
+// What the members of a group of simulated GPUs have in common. Waiting members meet; one that has
+// been abandoned lets all others go.
+class Meeting {
+ public:
+  explicit Meeting(size_t members) : sent(members), members_(members) {}
+
+  void meet() {
+    std::unique_lock lock(mutex_);
+    const uint64_t round = round_;
+    if (++here_ == members_) {
+      here_ = 0;
+      ++round_;
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [&] { return round_ != round || abandoned_; });
+    if (abandoned_) throw Unavailable("simulated GPU: expected all members of the group");
+  }
+  void abandon() {
+    const std::lock_guard lock(mutex_);
+    abandoned_ = true;
+    changed_.notify_all();
+  }
+
+  std::vector<const float*> sent;  // what each member sends from
+
+ private:
+  const size_t members_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t here_ = 0;
+  uint64_t round_ = 0;
+  bool abandoned_ = false;
+};
+
+class SimulatedLink : public cuda::GpuLink {
+ public:
+  SimulatedLink(SimulatedGpu& gpu, size_t rank, std::shared_ptr<Meeting> meeting)
+      : gpu_(gpu), rank_(rank), meeting_(std::move(meeting)) {}
+
+  void exchange(const float* from, std::span<const Range> parts,
+                std::span<float* const> to) override {
+    const Range own = parts[rank_];
+    together(from, [own, to = std::vector(to.begin(), to.end())](size_t member, const float* sent) {
+      std::copy(sent + own.begin, sent + own.end, to[member]);
+    });
+  }
+  void share(float* values, std::span<const Range> parts) override {
+    together(values, [values, parts = std::vector(parts.begin(), parts.end())](size_t member,
+                                                                               const float* sent) {
+      std::copy(sent + parts[member].begin, sent + parts[member].end, values + parts[member].begin);
+    });
+  }
+  void abandon() noexcept override { meeting_->abandon(); }
+
+ private:
+  // Takes from each other member while the memory of all can be addressed.
+  template <class Take>
+  void together(const float* from, Take take) {
+    gpu_.add([this, from, take] {
+      meeting_->sent[rank_] = from;
+      meeting_->meet();
+      for (size_t member = 0; member < meeting_->sent.size(); ++member)
+        if (member != rank_) take(member, meeting_->sent[member]);
+      meeting_->meet();
+    });
+  }
+
+  SimulatedGpu& gpu_;
+  const size_t rank_;
+  const std::shared_ptr<Meeting> meeting_;
+};
+
+std::vector<std::unique_ptr<cuda::GpuLink>> SimulatedGpu::link(std::span<cuda::Gpu* const> gpus,
+                                                               std::string& why) {
+  if (!linkable_) why = "these simulated GPUs cannot be linked";
+  std::vector<std::unique_ptr<cuda::GpuLink>> links;
+  const auto meeting = std::make_shared<Meeting>(gpus.size());
+  for (size_t rank = 0; linkable_ && rank < gpus.size(); ++rank)
+    links.push_back(
+        std::make_unique<SimulatedLink>(dynamic_cast<SimulatedGpu&>(*gpus[rank]), rank, meeting));
+  return links;
+}
+
 }  // namespace
 
-std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order) {
-  return std::make_unique<SimulatedGpu>(order);
+std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order, bool linkable) {
+  return std::make_unique<SimulatedGpu>(order, linkable);
 }
 
 }  // namespace muster::compute::testing

@@ -14,6 +14,9 @@ enum class ThreadOrder { ascending, descending };
 // which is when somebody waits for it and not when it is asked for; kernels run as simulated
 // blocks, and products of matrices by the CPU's kernels. Any access to its memory by the host
 // crashes.
-std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order = ThreadOrder::ascending);
+// Linked ones must be waited for by a thread each: work that they do together is done when all are
+// waited for. If not `linkable`, they cannot be linked.
+std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order = ThreadOrder::ascending,
+                                              bool linkable = true);
 
 }  // namespace muster::compute::testing

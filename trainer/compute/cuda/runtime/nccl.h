@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/compute/cuda/gpu_link.h"
+
+namespace muster::compute::cuda {
+
+// A GPU of this process, and the stream in which its work is done.
+struct NcclMember {
+  int ordinal;
+  cudaStream_t stream;
+};
+
+// Links GPUs by NCCL, a library that is opened at run time. It moves numbers only: what is added up
+// is added by our kernels. Returns none, and the reason in `why`, if that cannot be done.
+std::vector<std::unique_ptr<GpuLink>> link_by_nccl(const std::vector<NcclMember>& members,
+                                                   std::string& why);
+
+}  // namespace muster::compute::cuda
