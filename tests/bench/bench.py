@@ -5,7 +5,7 @@ Each row: every peer is tried twice; then Muster and the fastest peer take turns
 row of one pair each has one turn. The ratio is the median of the pairs' ratios. The machine is probed
 before and after, because a small VM changes its mind about its caches within minutes. Adds to
 build/bench/results.json, which keeps every run with its time and probes, and writes this run's rows into
-docs/performance.md.
+docs/performance.md. The row gpu copies what tests/gpu/run has measured on a machine with a GPU.
 """
 
 import datetime
@@ -16,6 +16,7 @@ import re
 import statistics
 import sys
 
+import gpu
 import muster
 from rows import ROWS
 
@@ -118,11 +119,15 @@ def report(result):
 
 
 def main(names):
-    unknown = set(names) - {row.name for row in ROWS}
+    unknown = set(names) - {row.name for row in ROWS} - {"gpu"}
     if unknown:
         sys.exit(f"bench: no row {', '.join(sorted(unknown))}; "
-                 f"there are {', '.join(row.name for row in ROWS)}")
+                 f"there are {', '.join(row.name for row in ROWS)}, gpu")
     failed = False
+    if not names or "gpu" in names:
+        say(f"gpu: what tests/gpu/run has left in {gpu.RESULTS.relative_to(muster.ROOT)}")
+        if not gpu.report():
+            say("  nothing: these rows are not run")
     for row in ROWS:
         if names and row.name not in names:
             continue

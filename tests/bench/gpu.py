@@ -1,0 +1,38 @@
+"""The table of what tests/gpu/run has measured on a GPU, for docs/performance.md."""
+
+import json
+import re
+
+import muster
+
+RESULTS = muster.ROOT / "build/gpu-results/gpu.json"
+HEADER = "| row | what | Muster | PyTorch on the same GPU | at least | measured |\n|---|---|---|---|---|---|\n"
+# What is measured, its unit and field, and what it is to come to.
+ROWS = {
+    "gpu-mlp": ("784-256-256-10, Adam, batch 32, input without zeros", "steps/s", "stepsPerSecond",
+                "50,000; 10 x eager, 2 x with a CUDA graph"),
+    "gpu-ssd-24": ("SSD MobileNet v1, 300x300, batch 24, bfloat16", "images/s", "imagesPerSecond", "1.3 x compile"),
+    "gpu-ssd-128": ("the same, batch 128", "images/s", "imagesPerSecond", "1.3 x compile"),
+    "gpu-ssd-24-float32": ("batch 24 in float32", "images/s", "imagesPerSecond", "shown"),
+}
+
+
+def line(name, results):
+    what, unit, field, required = ROWS[name]
+    found = results.get("bench", {}).get(name, {})
+
+    def value(of):
+        return f"{of[field]:,.0f} {unit}" if of else "not run"
+
+    peers = "; ".join(f"{peer.removeprefix('pytorch-')} {value(of)}" for peer, of in found.items() if peer != "muster")
+    measured = f"{results['date'][:10]}, {results['gpu']}" if found else ""
+    return f"| {name} | {what} | {value(found.get('muster'))} | {peers or 'not run'} | {required} | {measured} |\n"
+
+
+def report():
+    """Writes the table; what there are no results of is shown as not run. Returns whether there are results."""
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    table = HEADER + "".join(line(name, results) for name in ROWS)
+    muster.REPORT.write_text(re.sub(r"(?s)(<!-- gpu rows -->\n).*(?=<!-- end of gpu rows -->)",
+                                    lambda match: match[1] + table, muster.REPORT.read_text()))
+    return bool(results)
