@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-int count(const Json& value, const char* key) {
+int count_at(const Json& value, const char* key) {
   return static_cast<int>(integer_or(value, key, 0));
 }
 
@@ -44,8 +44,8 @@ Json to_json(const ReplicaStatus& status) {
 }
 
 ReplicaStatus to_replica_status(const Json& value) {
-  return {count(value, "ready"), count(value, "active"), count(value, "succeeded"),
-          count(value, "failed"), count(value, "restarts")};
+  return {count_at(value, "ready"), count_at(value, "active"), count_at(value, "succeeded"),
+          count_at(value, "failed"), count_at(value, "restarts")};
 }
 
 Json to_json(const TrainingLength& length) {
@@ -84,16 +84,16 @@ std::optional<ReplicaRecord> to_record(const Json& value) {
   if (!role) return std::nullopt;
   ReplicaRecord record;
   record.role = *role;
-  record.index = count(value, "index");
-  record.attempt = count(value, "attempt");
-  record.restarts = count(value, "restarts");
+  record.index = count_at(value, "index");
+  record.attempt = count_at(value, "attempt");
+  record.restarts = count_at(value, "restarts");
   record.in_round = bool_or(value, "inRound", false);
   record.succeeded = bool_or(value, "succeeded", false);
   record.failed = bool_or(value, "failed", false);
-  if (member(value, "exitCode").is_number_integer()) record.exit_code = count(value, "exitCode");
+  if (member(value, "exitCode").is_number_integer()) record.exit_code = count_at(value, "exitCode");
   record.not_before = time_at(value, "notBefore").value_or(Time{});
-  record.failures_in_row = count(value, "failuresInRow");
-  record.restarts_in_place = count(value, "restartsInPlace");
+  record.failures_in_row = count_at(value, "failuresInRow");
+  record.restarts_in_place = count_at(value, "restartsInPlace");
   record.replacing = string_or(value, "replacing", "");
   return record;
 }
@@ -209,22 +209,22 @@ JobStatus to_job_status(const Json& value) {
   for (const Role role : kRoles) {
     const Json& counts = member(member(value, "replicaStatuses"), name_of(role));
     if (counts.is_object()) status.replica_statuses[role] = to_replica_status(counts);
-    const int replicas = count(member(value, "group"), name_of(role));
+    const int replicas = count_at(member(value, "group"), name_of(role));
     if (replicas > 0) status.group[role] = replicas;
   }
   for (const Json& record : member(value, "records")) {
     if (auto known = to_record(record)) status.records.push_back(*known);
   }
   status.counted_uids = strings_in(member(value, "countedUids"));
-  status.restarts = count(value, "restarts");
-  status.run = count(value, "run");
+  status.restarts = count_at(value, "restarts");
+  status.run = count_at(value, "run");
   if (const Json& length = member(value, "trainedTo"); length.is_object())
     status.trained_to = to_training_length(length);
   if (const Json& folder = member(value, "storageFolder"); folder.is_string())
     status.storage_folder = folder.get<std::string>();
-  status.restart_run = count(value, "restartRun");
+  status.restart_run = count_at(value, "restartRun");
   if (const Json& security = member(value, "security"); security.is_object())
-    status.security = Security{string_or(security, "secret", ""), count(security, "restartRun")};
+    status.security = Security{string_or(security, "secret", ""), count_at(security, "restartRun")};
   status.start_time = time_at(value, "startTime");
   status.completion_time = time_at(value, "completionTime");
   status.final_checkpoint_time = time_at(value, "finalCheckpointTime");

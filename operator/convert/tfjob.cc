@@ -53,9 +53,9 @@ void require_valid(Document& manifest, std::map<std::string, std::string>& types
   require_no_problems(problems.sorted(), kBadInput);
 }
 
-class Conversion {
+class TfJobConversion {
  public:
-  Conversion(const Json& manifest, std::map<std::string, std::string> types)
+  TfJobConversion(const Json& manifest, std::map<std::string, std::string> types)
       : manifest_(manifest),
         spec_(manifest.at("spec")),
         policy_(member(spec_, "runPolicy")),
@@ -194,7 +194,7 @@ bool is_kubeflow_job(const Document& manifest) {
 Converted convert_tfjob(Document manifest) {
   std::map<std::string, std::string> types;
   require_valid(manifest, types);
-  return Conversion(manifest.value(), std::move(types)).run();
+  return TfJobConversion(manifest.value(), std::move(types)).run();
 }
 
 }  // namespace muster::convert

@@ -65,11 +65,16 @@ def key(source, command):
 
 
 def plain_commands(build):
-    """The compile commands without precompiled headers: clang cannot read GCC's, and a missing include would hide
-    behind them. They are also written into build/lint, which it returns, for clang-tidy."""
-    entries = json.loads((build / "compile_commands.json").read_text())
-    for entry in entries:
-        entry["command"] = PRECOMPILED.sub("", entry["command"])
+    """The compile commands of each source by itself and without precompiled headers: clang cannot read GCC's, and a
+    missing include would hide behind them or behind another source. They are also written into build/lint, which it
+    returns, for clang-tidy."""
+    entries = []
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        together = pathlib.Path(entry["file"])
+        sources = INCLUDE.findall(read(together)) if together.parent.name == "Unity" else [str(together).encode()]
+        for source in sources:
+            command = PRECOMPILED.sub("", entry["command"]).replace(str(together), source.decode())
+            entries.append({**entry, "file": source.decode(), "command": command})
     folder = ROOT / "build/lint"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "compile_commands.json").write_text(json.dumps(entries))

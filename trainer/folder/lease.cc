@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr char kFile[] = "lease";
+constexpr char kLeaseFile[] = "lease";
 
 // Returns the content of the file; nothing if there is no such file.
 std::optional<std::string> read(const fs::path& path) {
@@ -38,7 +38,7 @@ std::optional<std::string> read(const fs::path& path) {
 
 Lease::Lease(const fs::path& storage, std::chrono::milliseconds renewal,
              std::function<void()> watch)
-    : path_(storage / kFile),
+    : path_(storage / kLeaseFile),
       process_(std::to_string(random_number())),
       renewal_(renewal),
       watch_(std::move(watch)) {
@@ -86,14 +86,14 @@ void Lease::lock() {
 }
 
 bool is_locked(const fs::path& storage) {
-  const fs::path path = storage / kFile;
+  const fs::path path = storage / kLeaseFile;
   if (!is_there(path)) return false;
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   return file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 LeaseWatch::LeaseWatch(const fs::path& storage, std::chrono::milliseconds silence)
-    : path_(storage / kFile), silence_(silence) {}
+    : path_(storage / kLeaseFile), silence_(silence) {}
 
 Holder LeaseWatch::look() {
   const auto text = read(path_);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr char kFile[] = "owner.json";
+constexpr char kOwnerFile[] = "owner.json";
 constexpr int kVersion = 1;
 
 Json parse(const fs::path& path) {
@@ -33,9 +33,9 @@ Json parse(const fs::path& path) {
 
 // Earlier versions had an owner.json in the folder of each generation.
 std::optional<fs::path> file_of(const fs::path& storage) {
-  if (is_there(storage / kFile)) return storage / kFile;
+  if (is_there(storage / kOwnerFile)) return storage / kOwnerFile;
   const uint64_t newest = newest_generation(storage);
-  const fs::path older = storage / "generations" / std::to_string(newest) / kFile;
+  const fs::path older = storage / "generations" / std::to_string(newest) / kOwnerFile;
   if (newest > 0 && is_there(older)) return older;
   return std::nullopt;
 }
@@ -79,16 +79,16 @@ bool cannot_link(int error) {
 }  // namespace
 
 bool create_owner(const fs::path& storage, const Owner& owner) {
-  const fs::path mine = storage / (std::string(kFile) + "." + std::to_string(random_number()));
+  const fs::path mine = storage / (std::string(kOwnerFile) + "." + std::to_string(random_number()));
   write_file_atomically(mine, text_of(owner));
-  const int error = ::link(mine.c_str(), (storage / kFile).c_str()) == 0 ? 0 : errno;
+  const int error = ::link(mine.c_str(), (storage / kOwnerFile).c_str()) == 0 ? 0 : errno;
   std::error_code ignored;
   fs::remove(mine, ignored);
   if (error == EEXIST) return false;
   if (cannot_link(error)) {
     write_owner(storage, owner);
   } else if (error != 0) {
-    throw WriteError((storage / kFile).string(), error);
+    throw WriteError((storage / kOwnerFile).string(), error);
   } else {
     sync_directory(storage);
   }
@@ -96,7 +96,7 @@ bool create_owner(const fs::path& storage, const Owner& owner) {
 }
 
 void write_owner(const fs::path& storage, const Owner& owner) {
-  write_file_atomically(storage / kFile, text_of(owner));
+  write_file_atomically(storage / kOwnerFile, text_of(owner));
 }
 
 bool is_owned_by(const fs::path& storage, const std::string& uid) {

@@ -11,7 +11,7 @@ namespace muster::loop {
 
 namespace {
 constexpr std::chrono::seconds kRemind(30);
-constexpr std::chrono::milliseconds kGlance(500);
+constexpr std::chrono::milliseconds kBeatEach(500);
 }  // namespace
 
 Checkpointer::Checkpointer(checkpoint::Store& store, Options options)
@@ -155,7 +155,7 @@ void Checkpointer::wait_until_idle() {
   MutexLock lock(mutex_);
   hurry_locked();
   // Whoever waits for the thread that writes goes on; what that one waits for is watched by itself.
-  while (!changed_.wait_for(lock, kGlance, [&] { return !busy_; })) WatchedWork::beat();
+  while (!changed_.wait_for(lock, kBeatEach, [&] { return !busy_; })) WatchedWork::beat();
 }
 
 checkpoint::Store::Found Checkpointer::save(Task& task) {

@@ -25,9 +25,9 @@ const Json& fields_of(const Json& entry) {
   return member(entry, layer_kind(entry));
 }
 
-class Checker {
+class LayerChecker {
  public:
-  Checker(const std::string& path, const Json& layers, Problems& problems)
+  LayerChecker(const std::string& path, const Json& layers, Problems& problems)
       : path_(path), layers_(layers), names_(layer_names(layers)), problems_(problems) {
     for (size_t i = 0; i < layers_.size(); ++i) all_named_ = all_named_ && is_named(i);
   }
@@ -148,7 +148,7 @@ std::vector<std::string> layer_names(const Json& layers) {
 void check_layers(const Document& document, const std::string& path, Problems& problems) {
   const Json* layers = document.find(path);
   if (layers == nullptr || !layers->is_array()) return;
-  Checker(path, *layers, problems).run();
+  LayerChecker(path, *layers, problems).run();
 }
 
 }  // namespace muster::spec

@@ -97,13 +97,13 @@ std::string reason_of(const Replica& replica) {
   return reason + (reason.empty() || words.empty() ? "" : ": ") + words;
 }
 
-std::optional<int> exit_code_of(const Replica& replica) {
+std::optional<int> exit_code_of_replica(const Replica& replica) {
   if (replica.seen && replica.seen->exit_code) return replica.seen->exit_code;
   return replica.record.exit_code;
 }
 
 Json replica_json(const Replica& replica) {
-  const std::optional<int> code = exit_code_of(replica);
+  const std::optional<int> code = exit_code_of_replica(replica);
   const std::string reason = reason_of(replica);
   const auto text = [](const std::string& value) { return value.empty() ? Json() : Json(value); };
   Json value;
@@ -146,7 +146,7 @@ std::string replicas_table(const std::vector<Replica>& replicas, api::Time now) 
   std::vector<std::vector<std::string>> rows = {
       {"REPLICA", "STATE", "READY", "RESTARTS", "LAST EXIT", "AGE", "NODE"}};
   for (const Replica& replica : replicas) {
-    const std::optional<int> code = exit_code_of(replica);
+    const std::optional<int> code = exit_code_of_replica(replica);
     const bool pod = replica.pod != nullptr;
     rows.push_back({replica.name, state_of(replica),
                     !pod ? "-" : (replica.seen->ready ? "yes" : "no"),

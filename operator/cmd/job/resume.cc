@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTraining = "spec.training";
+constexpr const char* kTrainingPath = "spec.training";
 
 checkpoint::Resumption resumption_from(const checkpoint::Store::Found& found,
                                        const api::TrainingJob& job) {
@@ -73,11 +73,11 @@ std::string smaller_rate(const Json& training) {
       member(member(member(training, "learningRateSchedule"), "piecewise"), "values");
   if (!values.is_array()) {
     const double rate = number_or(member(training, "optimizer"), "learningRate", 0.001);
-    return fmt::format("{}.optimizer.learningRate={:g}", kTraining, rate / 10);
+    return fmt::format("{}.optimizer.learningRate={:g}", kTrainingPath, rate / 10);
   }
   std::vector<std::string> smaller;
   for (const Json& value : values) smaller.push_back(fmt::format("{:g}", value.get<double>() / 10));
-  return fmt::format("{}.learningRateSchedule.piecewise.values=[{}]", kTraining,
+  return fmt::format("{}.learningRateSchedule.piecewise.values=[{}]", kTrainingPath,
                      fmt::join(smaller, ", "));
 }
 
@@ -149,10 +149,10 @@ std::vector<std::string> check_resume(const JobSource& source) {
   const std::string name = found->directory.filename().string();
   const checkpoint::Resumption resumption = resumption_from(*found, source.job);
   const auto where = [&](const std::string& path) { return source.document.locate(path); };
-  require_no_problems(checkpoint::problems_of(resumption, name, kTraining, where), kBadInput);
+  require_no_problems(checkpoint::problems_of(resumption, name, kTrainingPath, where), kBadInput);
   std::vector<std::string> notes;
   for (const spec::Change& change : resumption.changed) {
-    const std::string path = std::string(kTraining) + "." + change.path;
+    const std::string path = std::string(kTrainingPath) + "." + change.path;
     notes.push_back(fmt::format("{}: {} {} since {}; the rest is trained with it", where(path),
                                 path, change.text(), name));
   }
@@ -163,7 +163,7 @@ std::string retry_warning(const JobSource& source, int exit_code) {
   if (exit_code != kDiverged) return "";
   const auto changed = changes_since_last_run(source);
   const bool same = std::ranges::none_of(
-      changed, [](const spec::Change& change) { return change.path.starts_with(kTraining); });
+      changed, [](const spec::Change& change) { return change.path.starts_with(kTrainingPath); });
   return same ? "spec.training is as it was when the loss became not finite: it is likely to "
                 "diverge again at the same step"
               : "";
@@ -176,9 +176,10 @@ namespace {
 bool updates_otherwise(const JobSource& source) {
   const auto changed = changes_since_last_run(source);
   return std::ranges::any_of(changed, [](const spec::Change& change) {
-    const std::string rate = std::string(kTraining) + ".optimizer.learningRate";
-    const bool below = change.path.starts_with(std::string(kTraining) + ".optimizer.") ||
-                       change.path.starts_with(std::string(kTraining) + ".learningRateSchedule");
+    const std::string rate = std::string(kTrainingPath) + ".optimizer.learningRate";
+    const bool below =
+        change.path.starts_with(std::string(kTrainingPath) + ".optimizer.") ||
+        change.path.starts_with(std::string(kTrainingPath) + ".learningRateSchedule");
     return below && change.path != rate;
   });
 }

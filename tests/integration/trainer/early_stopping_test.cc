@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr int kSteps = 5000;  // an epoch
 
 // The classes overlap, and there is little to learn after the first epochs.
-std::string training() {
+std::string training_that_overfits() {
   std::string text = small_training(
       "optimizer: {learningRate: 0.001}\n"
       "evaluation: {}\n"
@@ -31,12 +31,12 @@ std::string training() {
 }
 
 // A process by itself on that training, in a folder of its own.
-class Alone {
+class EarlyAlone {
  public:
-  explicit Alone(const std::string& name) : folder_(scratch() / name) {
+  explicit EarlyAlone(const std::string& name) : folder_(scratch() / name) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    write_file_atomically(folder_ / "training.yaml", training());
+    write_file_atomically(folder_ / "training.yaml", training_that_overfits());
   }
   Process start() const {
     return {{MUSTER_TRAINER, "--standalone", (folder_ / "training.yaml").string(), "--storage",
@@ -58,13 +58,13 @@ class Alone {
 
 // makeOrRestore: whoever starts goes on from the newest checkpoint, if there is one.
 TEST(EarlyStoppingTest, KilledAndStartedAgainItEndsWhereItWouldHaveWithTheSameBits) {
-  Alone undisturbed("undisturbed");
+  EarlyAlone undisturbed("undisturbed");
   ASSERT_EQ(undisturbed.start().wait(), kSuccess) << undisturbed.log();
   const Json expected = undisturbed.result();
   ASSERT_TRUE(expected["stoppedEarly"]);
   ASSERT_GT(expected["best"]["epoch"], 2);
 
-  Alone killed("killed");
+  EarlyAlone killed("killed");
   const int epochs = expected["epochs"];
   int kills = 0;
   for (int epoch = 1; epoch < epochs; ++epoch) {
@@ -87,7 +87,7 @@ TEST(EarlyStoppingTest, KilledAndStartedAgainItEndsWhereItWouldHaveWithTheSameBi
 }
 
 TEST(EarlyStoppingTest, OfAllCheckpointsTheBestAndTheFinalOneAreLeft) {
-  Alone alone("best-only");
+  EarlyAlone alone("best-only");
   ASSERT_EQ(alone.start().wait(), kSuccess) << alone.log();
   const Json result = alone.result();
   std::vector<uint64_t> steps;
@@ -108,7 +108,7 @@ TEST(EarlyStoppingTest, OfAllCheckpointsTheBestAndTheFinalOneAreLeft) {
 }
 
 TEST(EarlyStoppingTest, IsRefusedByNameWithParameterServers) {
-  Job job("with-ps", training(), 1, 1);
+  Job job("with-ps", training_that_overfits(), 1, 1);
   Process& chief = job.start("chief", 0);
   EXPECT_EQ(chief.wait(), kBadConfig);
   EXPECT_THAT(job.log("chief", 0), HasSubstr("evaluation: expected none with parameter servers"));

@@ -19,12 +19,12 @@ Json result_of_undisturbed(const std::string& name, const std::string& training)
   return job.result();
 }
 
-const Json& undisturbed() {
+const Json& undisturbed_ps() {
   static const Json result = result_of_undisturbed("undisturbed", small_training());
   return result;
 }
 
-const Json& long_undisturbed() {
+const Json& long_undisturbed_ps() {
   static const Json result = result_of_undisturbed("long-undisturbed", long_training());
   return result;
 }
@@ -90,7 +90,7 @@ TEST(GroupTest, TheNumberOfShardsDoesNotChangeTheBits) {
   Job job("two-shards", small_training(), 2, 1);
   job.start_all();
   job.expect_success();
-  expect_same(job, undisturbed());
+  expect_same(job, undisturbed_ps());
 }
 
 TEST(GroupTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
@@ -100,7 +100,7 @@ TEST(GroupTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
   job.start("chief", 0);
   job.start("worker", 0, {{"MUSTER_SHARED_MEMORY", "0"}});
   job.expect_success();
-  expect_same(job, undisturbed());
+  expect_same(job, undisturbed_ps());
   EXPECT_THAT(job.log("chief", 0), HasSubstr("exchange through shared memory"));
   EXPECT_THAT(job.log("chief", 0), HasSubstr("the ps is told not to use it"));
   EXPECT_THAT(job.log("worker", 0), HasSubstr("exchange through gRPC"));
@@ -124,7 +124,7 @@ TEST(GroupTest, ACheckpointOnDemandIsTakenOnceAndChangesNoBits) {
   job.kill("chief", 0);
   job.start("chief", 0);
   job.expect_success();
-  expect_same(job, long_undisturbed());
+  expect_same(job, long_undisturbed_ps());
   EXPECT_EQ(times_met(), 1) << job.log("chief", 0);
   const std::string checkpoint = job.result()["checkpoint"];
   const Json manifest = Document::load(job.folder() / checkpoint / "manifest.json").value();
@@ -166,7 +166,7 @@ TEST(GroupTest, WithoutAChiefWorkerZeroLeads) {
   job.start("worker", 0);
   job.start("worker", 1);
   job.expect_success();
-  expect_same(job, undisturbed());
+  expect_same(job, undisturbed_ps());
 }
 
 // Names that DNS does not have, as it does not yet when the pods of a job have just begun.
@@ -180,7 +180,7 @@ TEST(GroupTest, FindsItselfByTheAddressesItsReplicasKnow) {
   job.environment = {{"MUSTER_POD_IP", "127.0.0.1"}, {"MUSTER_REPLICATION", "2"}};
   job.start_all();
   job.expect_success();
-  expect_same(job, undisturbed());
+  expect_same(job, undisturbed_ps());
   EXPECT_FALSE(std::filesystem::exists(job.folder() / "rendezvous.json"));
 }
 
@@ -202,7 +202,7 @@ TEST(GroupTest, StoppedItSavesAndRunAgainItGoesOnWithTheSameBits) {
   again.start_all();
   again.expect_success();
   EXPECT_THAT(again.log("chief", 0), HasSubstr("opened from ckpt-"));
-  expect_same(again, long_undisturbed());
+  expect_same(again, long_undisturbed_ps());
 }
 
 // How often a log says something.
@@ -239,7 +239,7 @@ TEST_P(ReplicationTest, ALostPsIsReplacedByItsStandbyWithNoStepRepeated) {
     job.start("ps", lost);
   }
   job.expect_success();
-  expect_same(job, long_undisturbed());
+  expect_same(job, long_undisturbed_ps());
   EXPECT_EQ(times(job.log("chief", 0), "opened from ckpt-"), 0u) << job.log("chief", 0);
   EXPECT_EQ(times(job.log("chief", 0), "opened from the beginning"), 1u);
 }
@@ -279,7 +279,7 @@ TEST_P(LossTest, AReplicaThatComesBackCostsNoBit) {
   job.at(loss.role, 0).wait();
   job.start(loss.role, 0);
   job.expect_success();
-  expect_same(job, long_undisturbed());
+  expect_same(job, long_undisturbed_ps());
 }
 
 INSTANTIATE_TEST_SUITE_P(Roles, LossTest,
@@ -296,7 +296,7 @@ class LateLossTest : public testing::TestWithParam<std::pair<const char*, const 
 
 TEST_P(LateLossTest, AChiefThatComesBackKnowsTheLastEpochsLoss) {
   const auto& [name, line] = GetParam();
-  const Json& expected = long_undisturbed();
+  const Json& expected = long_undisturbed_ps();
   for (int attempt = 0; attempt < 10; ++attempt) {
     Job job(std::string("lost-") + name, long_training(), 2, 1);
     job.start_all();
@@ -332,7 +332,7 @@ TEST(GroupTest, WhatTheShardsHoldIsAsGoodWhereEveryCheckpointIsDamaged) {
   job.expect_success();
   EXPECT_THAT(job.log("chief", 0), HasSubstr("opened from what the shards hold"));
   EXPECT_THAT(job.log("chief", 0), HasSubstr("is passed over"));
-  expect_same(job, long_undisturbed());
+  expect_same(job, long_undisturbed_ps());
 }
 
 TEST(GroupTest, WhereAShardIsLostTooEverybodyIsToldWhatIsDamaged) {

@@ -46,7 +46,7 @@ void write_list_and_records(const fs::path& folder) {
 
 constexpr const char* kSize = "imageSize: [16, 16], scale: 0.00784313725, offset: -1";
 
-std::string training(const std::string& source) {
+std::string training_of(const std::string& source) {
   return R"(
 model:
   layers:
@@ -103,7 +103,7 @@ TEST(ImagesTest, FoldersListsAndRecordsTrainTheSameConvolutionalNetwork) {
   write_list_and_records(pictures);
   const std::string path = pictures.string();
   const Trained folders =
-      train(folder / "folders", training("imageFolder: {path: " + path + ", " + kSize + "}"));
+      train(folder / "folders", training_of("imageFolder: {path: " + path + ", " + kSize + "}"));
   ASSERT_EQ(folders.code, kSuccess) << folders.log;
   EXPECT_EQ(folders.result["step"], 64);
   EXPECT_GT(folders.result["trainAccuracy"], 0.95) << folders.result.dump(2);
@@ -117,7 +117,7 @@ TEST(ImagesTest, FoldersListsAndRecordsTrainTheSameConvolutionalNetwork) {
           "/labels.pbtxt, " + kSize + "}"};
   for (const std::string& source : sources) {
     fs::remove_all(folder / "other");
-    const Trained other = train(folder / "other", training(source));
+    const Trained other = train(folder / "other", training_of(source));
     ASSERT_EQ(other.code, kSuccess) << other.log;
     for (const char* field : {"weightsDigest", "trainLoss", "trainAccuracy"})
       EXPECT_EQ(other.result[field], folders.result[field]) << source << ": " << field;
@@ -129,7 +129,7 @@ TEST(ImagesTest, TrainsInBfloat16WhatIsNormalized) {
   const fs::path folder = scratch() / "images-bfloat16", pictures = folder / "pictures";
   write_pictures(pictures, 40);
   const std::string plain =
-      training("imageFolder: {path: " + pictures.string() + ", " + kSize + "}");
+      training_of("imageFolder: {path: " + pictures.string() + ", " + kSize + "}");
   const Trained refused = train(folder / "refused", plain + "precision: bfloat16\n");
   EXPECT_EQ(refused.code, kBadConfig);
   EXPECT_THAT(refused.log, HasSubstr("precision: expected float32 for a model without"));
@@ -164,8 +164,8 @@ TEST(ImagesTest, AGroupOfReplicasTrainsOnRecordsOfItsOwnFiles) {
           {.image = read_file(list.files[i].path), .label = list.files[i].label + 1, .text = ""}));
     records.finish();
   }
-  std::string text = training("tfRecord: {files: " + pictures.string() + "/train-*-of-*, " + kSize +
-                              "}\n    shard: file");
+  std::string text = training_of("tfRecord: {files: " + pictures.string() + "/train-*-of-*, " +
+                                 kSize + "}\n    shard: file");
   text.erase(text.find("  validation:"), text.find("batchSize") - text.find("  validation:"));
   text.erase(text.find("evaluation:"));
   text.replace(text.find("    split: {fraction: 0.8}\n"), 27, "");
@@ -233,8 +233,8 @@ TEST(ImagesTest, DamagedImagesAreNamedAndReplacedUpToTheLimit) {
   write_pictures(pictures, 40);
   data::put(pictures / "red/7.jpg", read_file(pictures / "red/7.jpg").substr(0, 300));
   const auto source = [&](const char* most) {
-    return training("imageFolder: {path: " + pictures.string() + ", " + kSize +
-                    ", maxCorrupt: " + most + "}");
+    return training_of("imageFolder: {path: " + pictures.string() + ", " + kSize +
+                       ", maxCorrupt: " + most + "}");
   };
   const Trained some = train(folder / "some", source("0.1"));
   ASSERT_EQ(some.code, kSuccess) << some.log;

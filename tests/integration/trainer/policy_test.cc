@@ -6,7 +6,7 @@
 namespace muster::integration {
 namespace {
 
-std::string training(const std::string& synchronization) {
+std::string training_by(const std::string& synchronization) {
   return long_training("checkpoint: {everySteps: 100, keep: 50}\nsynchronization: {" +
                        synchronization + "}\n");
 }
@@ -16,7 +16,7 @@ constexpr int kBatches = 20000;  // of long_training, in all epochs
 constexpr int kStepsOfThree = 6668;  // two epochs, three batches a step
 
 TEST(PolicyTest, WithABackupWorkerTheGroupGoesOnWithoutOneThatSleeps) {
-  Job job("backup-asleep", training("policy: sync, backupWorkers: 1"), 1, 2);
+  Job job("backup-asleep", training_by("policy: sync, backupWorkers: 1"), 1, 2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.at("worker", 1).signal(SIGSTOP);
@@ -29,7 +29,7 @@ TEST(PolicyTest, WithABackupWorkerTheGroupGoesOnWithoutOneThatSleeps) {
 
 // It was there before the end, so that it found no final checkpoint when it started.
 TEST(PolicyTest, ABackupWorkerThatSleptFromItsStartToTheJobsEndEnds) {
-  Job job("backup-never-there", training("policy: sync, backupWorkers: 1"), 1, 2);
+  Job job("backup-never-there", training_by("policy: sync, backupWorkers: 1"), 1, 2);
   job.start("worker", 1);
   ASSERT_TRUE(eventually([&] {
     return job.log("worker", 1).find("waiting for the rendezvous") != std::string::npos;
@@ -44,7 +44,7 @@ TEST(PolicyTest, ABackupWorkerThatSleptFromItsStartToTheJobsEndEnds) {
 }
 
 TEST(PolicyTest, WithABackupWorkerWhoComesBackJoinsAGroupThatWentOn) {
-  Job job("backup-killed", training("policy: sync, backupWorkers: 1"), 1, 2);
+  Job job("backup-killed", training_by("policy: sync, backupWorkers: 1"), 1, 2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.kill("worker", 0);
@@ -57,8 +57,8 @@ TEST(PolicyTest, WithABackupWorkerWhoComesBackJoinsAGroupThatWentOn) {
 class BackupLossTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(BackupLossTest, AReplicaOfAJobOfTwoShardsThatComesBackCostsNoStep) {
-  Job job(std::string("backup-lost-") + GetParam(), training("policy: sync, backupWorkers: 1"), 2,
-          2);
+  Job job(std::string("backup-lost-") + GetParam(), training_by("policy: sync, backupWorkers: 1"),
+          2, 2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.kill(GetParam(), 0);
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Roles, BackupLossTest, testing::Values("worker", "ps", 
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(PolicyTest, BoundedStalenessTrainsOnEveryBatch) {
-  Job job("bounded", training("policy: boundedStaleness, maxStaleness: 1"), 2, 2);
+  Job job("bounded", training_by("policy: boundedStaleness, maxStaleness: 1"), 2, 2);
   job.start_all();
   job.expect_success();
   EXPECT_EQ(job.result()["step"], kBatches);
@@ -82,7 +82,7 @@ TEST(PolicyTest, BoundedStalenessTrainsOnEveryBatch) {
 TEST(PolicyTest, RoundedToBfloat16AJobConvergesToTheSameBitsWhateverCarriesThem) {
   std::string digest;
   for (const char* shared_memory : {"0", "0", "1"}) {
-    Job job("bfloat16", training("policy: sync, wire: bfloat16"), 2, 1);
+    Job job("bfloat16", training_by("policy: sync, wire: bfloat16"), 2, 1);
     const std::map<std::string, std::string> way = {{"MUSTER_SHARED_MEMORY", shared_memory}};
     job.start("ps", 0, way);
     job.start("ps", 1, way);
@@ -100,7 +100,8 @@ class ManyShardsLossTest : public testing::TestWithParam<std::tuple<const char*,
 
 TEST_P(ManyShardsLossTest, AReplicaThatComesBackLosesNoBatch) {
   const auto& [policy, role] = GetParam();
-  Job job(std::string(policy) + "-lost-" + role, training(std::string("policy: ") + policy), 2, 2);
+  Job job(std::string(policy) + "-lost-" + role, training_by(std::string("policy: ") + policy), 2,
+          2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.kill(role, 0);

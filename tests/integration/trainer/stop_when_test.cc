@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 constexpr const char* kByTraining = "stopWhen: {metric: trainLoss, atMost: 0.02}\n";
 
-std::string training(const std::string& more) {
+std::string training_that_stops(const std::string& more) {
   std::string text = small_training("optimizer: {learningRate: 0.0005}\n" + more, 60);
   text.replace(text.find("samples: 20000"), 14, "samples: 4000");
   return text;
@@ -39,7 +39,7 @@ class StopWhenTest : public testing::TestWithParam<Group> {};
 TEST_P(StopWhenTest, EndsWhenTheTrainingLossIsThere) {
   const Group& group = GetParam();
   Job job(std::string("stop-when-") + group.name,
-          training(kByTraining + std::string(group.synchronization)), group.ps, 1);
+          training_that_stops(kByTraining + std::string(group.synchronization)), group.ps, 1);
   job.start_all();
   job.expect_success();
   const Json result = job.result();
@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Groups, StopWhenTest,
 TEST(StopWhenTest, IsTheSameWhoeverIsKilled) {
   for (const int ps : {0, 2}) {
     const std::string name = "stop-when-killed-" + std::to_string(ps);
-    const std::string text = training(kByTraining + std::string("checkpoint: {everySteps: 50}\n"));
+    const std::string text =
+        training_that_stops(kByTraining + std::string("checkpoint: {everySteps: 50}\n"));
     Job undisturbed(name + "-not", text, ps, 1);
     undisturbed.start_all();
     undisturbed.expect_success();
@@ -85,7 +86,7 @@ TEST(StopWhenTest, IsTheSameWhoeverIsKilled) {
 }
 
 TEST(StopWhenTest, EndsByWhatAnEvaluatorFinds) {
-  std::string text = training(
+  std::string text = training_that_stops(
       "stopWhen: {metric: validationAccuracy, atLeast: 0.9}\ncheckpoint: {everySteps: 100}\n");
   text.replace(text.find("epochs: 60"), 10, "epochs: 100000");
   Job job("stop-when-evaluator", text, 1, 1, /*evaluator=*/true);
@@ -100,8 +101,8 @@ TEST(StopWhenTest, EndsByWhatAnEvaluatorFinds) {
 }
 
 TEST(StopWhenTest, NeedsSomebodyWhoEvaluates) {
-  Job job("stop-when-nobody", training("stopWhen: {metric: validationAccuracy, atLeast: 0.9}\n"), 0,
-          0);
+  Job job("stop-when-nobody",
+          training_that_stops("stopWhen: {metric: validationAccuracy, atLeast: 0.9}\n"), 0, 0);
   Process& chief = job.start("chief", 0);
   EXPECT_EQ(chief.wait(), kBadConfig);
   EXPECT_THAT(job.log("chief", 0),

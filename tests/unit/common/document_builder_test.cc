@@ -12,7 +12,7 @@ std::string json_of(const std::string& yaml) {
   return Document::parse(yaml, "job.yaml").value().dump();
 }
 
-std::string parse_error(const std::string& yaml) {
+std::string builder_error(const std::string& yaml) {
   try {
     Document::parse(yaml, "job.yaml");
   } catch (const Malformed& error) {
@@ -89,7 +89,7 @@ TEST(DocumentBuilder, SaysWhereAnAliasOrAMergeIsWrong) {
        "job.yaml:4:3: expected each field once, found '<<' again; one << takes a list: [*a, *b]"},
   };
   for (const auto& item : cases) {
-    EXPECT_THAT(parse_error(item.yaml), HasSubstr(item.message)) << item.yaml;
+    EXPECT_THAT(builder_error(item.yaml), HasSubstr(item.message)) << item.yaml;
   }
 }
 
@@ -102,7 +102,7 @@ TEST(DocumentBuilder, RefusesAliasesThatStandForTooManyValues) {
     for (int i = 1; i < 10; ++i) laughs += ", " + below;
     laughs += "]\n";
   }
-  EXPECT_THAT(parse_error(laughs),
+  EXPECT_THAT(builder_error(laughs),
               HasSubstr("job.yaml:6:40: expected at most 100000 values, with all that anchors and "
                         "aliases stand for, found more"));
 }
@@ -111,7 +111,7 @@ TEST(DocumentBuilder, RefusesAliasesThatStandForTooMuchText) {
   std::string yaml = "a: &a " + std::string(size_t{1} << 20, 'x') + "\nb: [";
   for (int i = 0; i < 100; ++i) yaml += "*a,";
   EXPECT_THAT(
-      parse_error(yaml + "]"),
+      builder_error(yaml + "]"),
       HasSubstr("job.yaml:2:14: expected at most 4 MiB of text that anchors and aliases stand "
                 "for, found more"));
 }
@@ -121,7 +121,7 @@ TEST(DocumentBuilder, RefusesAnchorsInAnchorsThatStandForTooMuch) {
   for (int i = 0; i < 60; ++i) yaml += "&a" + std::to_string(i) + " [";
   yaml += std::string(4000, '1');
   for (int i = 0; i < 2000; ++i) yaml += ",1";
-  EXPECT_THAT(parse_error(yaml + std::string(60, ']')), HasSubstr("at most 100000 values"));
+  EXPECT_THAT(builder_error(yaml + std::string(60, ']')), HasSubstr("at most 100000 values"));
 }
 
 TEST(DocumentBuilder, RefusesAliasesThatNestTooDeep) {
@@ -130,7 +130,7 @@ TEST(DocumentBuilder, RefusesAliasesThatNestTooDeep) {
     const std::string n = std::to_string(i);
     yaml += "a" + n + ": &a" + n + " [*a" + std::to_string(i - 1) + "]\n";
   }
-  EXPECT_THAT(parse_error(yaml),
+  EXPECT_THAT(builder_error(yaml),
               HasSubstr("job.yaml:64:12: expected at most 64 levels of nesting"));
 }
 

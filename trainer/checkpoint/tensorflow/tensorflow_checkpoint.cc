@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr int kFloat32 = 1;  // of tensorflow.DataType
 constexpr int kMostShards = 100'000;
 constexpr int kMostAxes = 254;  // as TensorFlow has it
-constexpr const char* kIndex = ".index";
+constexpr const char* kIndexSuffix = ".index";
 constexpr uint64_t kMostStateBytes = 1 << 20;
 
 bundle::Header parse_header(const TableEntries& entries, const std::string& file) {
@@ -112,7 +112,7 @@ std::optional<fs::path> prefix_in(const fs::path& folder) {
   std::set<std::string> names;
   for (fs::directory_iterator at(folder, ignored), end; !ignored && at != end;
        at.increment(ignored))
-    if (at->path().extension() == kIndex) names.insert(at->path().stem().string());
+    if (at->path().extension() == kIndexSuffix) names.insert(at->path().stem().string());
   if (names.empty()) return std::nullopt;
   if (names.size() == 1) return folder / *names.begin();
   const std::string newest = newest_name(folder);
@@ -128,14 +128,15 @@ std::optional<fs::path> prefix_in(const fs::path& folder) {
 std::optional<fs::path> TensorflowCheckpoint::prefix_of(const fs::path& from) {
   std::error_code ignored;
   if (fs::is_directory(from, ignored)) return prefix_in(from);
-  if (from.extension() == kIndex) return fs::path(from).replace_extension();
-  const bool is_prefix = !fs::exists(from, ignored) && fs::exists(from.string() + kIndex, ignored);
+  if (from.extension() == kIndexSuffix) return fs::path(from).replace_extension();
+  const bool is_prefix =
+      !fs::exists(from, ignored) && fs::exists(from.string() + kIndexSuffix, ignored);
   return is_prefix ? std::optional(from) : std::nullopt;
 }
 
 TensorflowCheckpoint::TensorflowCheckpoint(fs::path prefix)
     : prefix_(std::move(prefix)), index_([this] {
-        const fs::path index = prefix_.string() + kIndex;
+        const fs::path index = prefix_.string() + kIndexSuffix;
         return TensorflowIndex::parse(InputFile(index).text(kMostTableBytes), index.string());
       }()) {}
 

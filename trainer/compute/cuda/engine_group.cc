@@ -7,8 +7,8 @@
 namespace muster::compute::cuda {
 namespace {
 
-CudaMemory& on_gpu(Memory& memory) {
-  return dynamic_cast<CudaMemory&>(memory);
+float* floats_of(Memory& memory) {
+  return dynamic_cast<CudaMemory&>(memory).data();
 }
 
 // Memory on several devices with the same content. It is read from the first.
@@ -122,7 +122,7 @@ void CudaEngineGroup::ask(size_t index, const UpdateArguments& arguments) {
   Gpu& gpu = member.engine.gpu();
   const Range share = shares_[index];
   const auto size = static_cast<int64_t>(share.size());
-  float* gradients = on_gpu(member.engine.gradients()).data();
+  float* gradients = floats_of(member.engine.gradients());
   std::vector<float*> leaves;
   for (size_t from = 0; from < members_.size(); ++from) {
     const auto place = static_cast<int64_t>(from - (from > index ? 1 : 0));
@@ -133,8 +133,7 @@ void CudaEngineGroup::ask(size_t index, const UpdateArguments& arguments) {
     add_up(index, leaves);
     if (index > 0) gpu.launch(Copy{1, size, leaves[0], size, gradients + share.begin, size, false});
   }
-  FlatBuffers buffers{on_gpu(member.engine.parameters()).data(), gradients, nullptr, nullptr,
-                      nullptr};
+  FlatBuffers buffers{floats_of(member.engine.parameters()), gradients, nullptr, nullptr, nullptr};
   const size_t count = member.slots.size(), own = optimizer_.average_slot().value_or(count);
   if (own > 0) buffers.first = member.slots[0].data();
   if (own > 1) buffers.second = member.slots[1].data();

@@ -16,7 +16,7 @@ namespace muster::data {
 
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 32;
+constexpr uint64_t kMostListBytes = uint64_t{1} << 32;
 constexpr int32_t kMostClasses = 65536;
 
 // One line of a list.
@@ -119,7 +119,7 @@ ImageList parse_csv_list(std::string_view text, const spec::ImageCsvSource& sour
 }
 
 ImageList read_csv_list(const spec::ImageCsvSource& source) {
-  return parse_csv_list(InputFile(source.file).text(kMostBytes), source, source.file.string());
+  return parse_csv_list(InputFile(source.file).text(kMostListBytes), source, source.file.string());
 }
 
 }  // namespace muster::data

@@ -9,7 +9,7 @@ namespace muster::data {
 
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 28;
+constexpr uint64_t kMostImageBytes = uint64_t{1} << 28;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ uint64_t file_bytes(const std::filesystem::path& path) {
 }
 
 std::string read_image_file(const std::filesystem::path& path) {
-  return InputFile(path).text(kMostBytes);
+  return InputFile(path).text(kMostImageBytes);
 }
 
 void ImageFiles::read(uint64_t image, EncodedImage& to) const {

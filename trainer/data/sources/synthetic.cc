@@ -11,16 +11,17 @@
 namespace muster::data {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{8} << 30;
+constexpr uint64_t kMostSyntheticBytes = uint64_t{8} << 30;
 
 Samples allocate(const char* kind, int64_t all, std::vector<int64_t> shape,
                  const Selection& selection, StorageKind storage) {
   const Selected part = select(selection, static_cast<uint64_t>(std::max<int64_t>(all, 0)), kind);
   uint64_t floats = part.count;
   for (const int64_t size : shape) {
-    if (size < 1 || static_cast<uint64_t>(size) > kMostBytes / sizeof(float) / floats) {
+    if (size < 1 || static_cast<uint64_t>(size) > kMostSyntheticBytes / sizeof(float) / floats) {
       throw Invalid(fmt::format("{}: {} samples of shape [{}] are empty or need more than {} GiB",
-                                kind, part.count, fmt::join(shape, ", "), kMostBytes >> 30));
+                                kind, part.count, fmt::join(shape, ", "),
+                                kMostSyntheticBytes >> 30));
     }
     floats *= static_cast<uint64_t>(size);
   }

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kGlance{20};
+constexpr milliseconds kLeaveGlance{20};
 constexpr milliseconds kPatience{10000};  // with a group that needs us, or does not answer
 
 bool lets_go(const GroupView& view, uint64_t incarnation) {
@@ -54,7 +54,7 @@ void GracefulLeave::run(const std::stop_token& stop, uint64_t incarnation) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (!lets_go(client_.view(), incarnation) && !ended_.stop_requested() &&
          std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(kGlance);
+    std::this_thread::sleep_for(kLeaveGlance);
   trained_.request_stop();
 }
 

@@ -10,7 +10,7 @@ namespace muster::loop {
 
 namespace {
 
-double seconds(Recorder::Clock::duration duration) {
+double lasted_seconds(Recorder::Clock::duration duration) {
   return std::max(0.0, std::chrono::duration<double>(duration).count());
 }
 
@@ -66,7 +66,7 @@ void GroupReport::note_progress(Recorder::Clock::time_point now) {
                         {"attempt", hello.attempt()},
                         {"restarts", hello.restarts()},
                         {"exitCode", hello.last_exit_code()},
-                        {"seconds", seconds(now - peer->lost)}};
+                        {"seconds", lasted_seconds(now - peer->lost)}};
     }
   });
   const auto same = [](const Json& one, const Json& other) {

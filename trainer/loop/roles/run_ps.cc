@@ -25,7 +25,7 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr milliseconds kGlance{250};
+constexpr milliseconds kServingGlance{250};
 constexpr milliseconds kAlone{5000};
 constexpr milliseconds kForever = std::chrono::hours(24 * 3650);
 constexpr int kDefaultGrace = 120;
@@ -190,7 +190,7 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   while (!stop.stop_requested()) {
     const GroupView view =
         client.wait([&](const GroupView& newest) { return places_in(newest) != seen; }, stop,
-                    kGlance, kForever);
+                    kServingGlance, kForever);
     seen = places_in(view);
     standbys.look(view);
     if (std::string now = standing(homes.states()); std::exchange(stands, now) != now)

@@ -23,7 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr milliseconds kGlance{200};
 constexpr milliseconds kConnect{30000};  // to connect, or for the state's next bytes
 
 bool runs(const GroupView& view, uint64_t generation) {

@@ -23,7 +23,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kGlance{200};
 constexpr milliseconds kSnapshot{10000};
 constexpr milliseconds kAgreement{2000};
 constexpr milliseconds kLastCommit{500};

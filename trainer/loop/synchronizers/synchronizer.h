@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -9,6 +10,9 @@
 #include "trainer/compute/loss_sums.h"
 
 namespace muster::loop {
+
+// How long a synchronizer waits for its group before it looks whether to stop.
+constexpr std::chrono::milliseconds kGlance{200};
 
 // A copy of the training state at one step, to be written while training goes on.
 class Snapshot {

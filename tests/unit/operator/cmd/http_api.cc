@@ -29,7 +29,7 @@ kube::Request to_request(const HttpApi::Message& message) {
   return request;
 }
 
-std::string query(const kube::Request& request, const std::string& key) {
+std::string query_of(const kube::Request& request, const std::string& key) {
   for (const auto& [name, value] : request.query) {
     if (name == key) return value;
   }
@@ -47,7 +47,7 @@ HttpApi::HttpApi(Intercept intercept)
 std::optional<HttpApi::Reply> HttpApi::handle(const Message& message,
                                               kube::TestServer::Peer& peer) {
   const kube::Request request = to_request(message);
-  if (query(request, "watch") == "true") {
+  if (query_of(request, "watch") == "true") {
     const bool permitted =
         with([&](auto& server) { return !server.permits || server.permits(request); });
     if (!permitted) return Reply{403, "{}", {}};
@@ -63,7 +63,7 @@ std::optional<HttpApi::Reply> HttpApi::handle(const Message& message,
 
 void HttpApi::watch(const kube::Request& request, kube::TestServer::Peer& peer) {
   const std::string plural = request.path.substr(request.path.rfind('/') + 1);
-  uint64_t seen = std::stoull(query(request, "resourceVersion"));
+  uint64_t seen = std::stoull(query_of(request, "resourceVersion"));
   peer.begin();
   // An empty line is how it is noticed that the client has gone.
   for (bool listens = true; listens; std::this_thread::sleep_for(kGlance)) {

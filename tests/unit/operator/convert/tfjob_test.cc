@@ -46,7 +46,7 @@ Document manifest(const std::vector<std::string>& sets = {}) {
 }
 
 // A valid TFJob always becomes a valid TrainingJob here: that is checked each time.
-Converted converted(const std::vector<std::string>& sets = {}) {
+Converted converted_tfjob(const std::vector<std::string>& sets = {}) {
   Converted one = convert_tfjob(manifest(sets));
   Document job = Document::of(one.job, "job.yaml");
   for (const Problem& problem : api::validate(job)) ADD_FAILURE() << problem.text();
@@ -63,7 +63,7 @@ std::string refusal(const std::vector<std::string>& sets) {
 }
 
 TEST(ConvertTfjob, TheSameProgramsRunInTheSameRoles) {
-  const Converted one = converted();
+  const Converted one = converted_tfjob();
   EXPECT_EQ(one.job["metadata"], Json::parse(R"({"name": "dist-mnist", "namespace": "lab",
       "labels": {"team": "vision"}})"));
   const Json& roles = one.job["spec"]["replicaSpecs"];
@@ -77,15 +77,15 @@ TEST(ConvertTfjob, TheSameProgramsRunInTheSameRoles) {
 }
 
 TEST(ConvertTfjob, LimitsHaveTheDefaultsOfATfjob) {
-  EXPECT_EQ(converted().job["spec"]["runPolicy"],
+  EXPECT_EQ(converted_tfjob().job["spec"]["runPolicy"],
             Json::parse(R"({"backoffLimit": 3, "cleanPodPolicy": "Running"})"));
-  EXPECT_EQ(converted({"spec.runPolicy=null"}).job["spec"]["runPolicy"],
+  EXPECT_EQ(converted_tfjob({"spec.runPolicy=null"}).job["spec"]["runPolicy"],
             Json::parse(R"({"backoffLimit": 100000, "cleanPodPolicy": "None"})"))
       << "without a limit a TFJob restarts for ever";
   const Converted one =
-      converted({"spec.runPolicy={activeDeadlineSeconds: 60, "
-                 "ttlSecondsAfterFinished: 0, suspend: true}",
-                 "spec.tfReplicaSpecs.Worker.restartPolicy=Never"});
+      converted_tfjob({"spec.runPolicy={activeDeadlineSeconds: 60, "
+                       "ttlSecondsAfterFinished: 0, suspend: true}",
+                       "spec.tfReplicaSpecs.Worker.restartPolicy=Never"});
   EXPECT_EQ(one.job["spec"]["runPolicy"],
             Json::parse(R"({"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 0,
                             "cleanPodPolicy": "None"})"));
@@ -104,7 +104,7 @@ class RestartPolicies : public testing::TestWithParam<Restarts> {};
 TEST_P(RestartPolicies, AreThoseOfATfjob) {
   const Restarts& expected = GetParam();
   const Converted one =
-      converted({std::string("spec.tfReplicaSpecs.Worker.restartPolicy=") + expected.policy});
+      converted_tfjob({std::string("spec.tfReplicaSpecs.Worker.restartPolicy=") + expected.policy});
   const Json& spec = one.job["spec"];
   EXPECT_EQ(spec["replicaSpecs"]["worker"]["restartPolicy"], expected.becomes);
   EXPECT_EQ(spec.contains("failurePolicy"), expected.has_rule);
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(All, RestartPolicies,
                          [](const auto& info) { return std::to_string(info.index); });
 
 TEST(ConvertTfjob, ExitCodeFailsTheJobBelow128OfThatTypeAlone) {
-  const Converted one = converted({"spec.tfReplicaSpecs.Worker.restartPolicy=ExitCode"});
+  const Converted one = converted_tfjob({"spec.tfReplicaSpecs.Worker.restartPolicy=ExitCode"});
   const Json& rules = one.job["spec"]["failurePolicy"]["rules"];
   ASSERT_EQ(rules.size(), 1U);
   EXPECT_EQ(rules[0]["action"], "FailJob");
@@ -135,10 +135,10 @@ TEST(ConvertTfjob, SuccessIsDecidedAsByATfjob) {
   const auto decided_by = [](const Converted& one) {
     return string_or(member(one.job["spec"], "successPolicy"), "decidedBy", "the default");
   };
-  EXPECT_EQ(decided_by(converted()), "workerZero");
-  EXPECT_EQ(decided_by(converted({"spec.successPolicy=AllWorkers"})), "allWorkers");
+  EXPECT_EQ(decided_by(converted_tfjob()), "workerZero");
+  EXPECT_EQ(decided_by(converted_tfjob({"spec.successPolicy=AllWorkers"})), "allWorkers");
   for (const std::string chief : {"Chief", "MASTER"}) {
-    const Converted one = converted(
+    const Converted one = converted_tfjob(
         {"spec.successPolicy=AllWorkers", "spec.tfReplicaSpecs." + chief +
                                               "={template: {spec: {containers: [{name: tensorflow, "
                                               "image: a}]}}}"});
@@ -148,7 +148,7 @@ TEST(ConvertTfjob, SuccessIsDecidedAsByATfjob) {
 }
 
 TEST(ConvertTfjob, WhatATrainingJobDoesOtherwiseIsNamed) {
-  const Converted one = converted(
+  const Converted one = converted_tfjob(
       {"spec.runPolicy.schedulingPolicy={minAvailable: 6, queue: q, priorityClass: high, "
        "scheduleTimeoutSeconds: 60, minResources: {cpu: 4}}",
        "spec.tfReplicaSpecs.evaluator={template: {spec: {containers: [{name: tensorflow, image: a, "
@@ -163,21 +163,21 @@ TEST(ConvertTfjob, WhatATrainingJobDoesOtherwiseIsNamed) {
 }
 
 TEST(ConvertTfjob, WhoeverManagesAJobStillDoes) {
-  EXPECT_FALSE(converted().job["spec"].contains("managedBy"));
-  EXPECT_FALSE(converted({"spec.runPolicy.managedBy=kubeflow.org/training-operator"})
+  EXPECT_FALSE(converted_tfjob().job["spec"].contains("managedBy"));
+  EXPECT_FALSE(converted_tfjob({"spec.runPolicy.managedBy=kubeflow.org/training-operator"})
                    .job["spec"]
                    .contains("managedBy"));
-  EXPECT_EQ(
-      converted({"spec.runPolicy.managedBy=kueue.x-k8s.io/multikueue"}).job["spec"]["managedBy"],
-      "kueue.x-k8s.io/multikueue");
+  EXPECT_EQ(converted_tfjob({"spec.runPolicy.managedBy=kueue.x-k8s.io/multikueue"})
+                .job["spec"]["managedBy"],
+            "kueue.x-k8s.io/multikueue");
 }
 
-struct Refused {
+struct RefusedTfJob {
   const char* set;
   const char* message;
 };
 
-class RefusedTfjobs : public testing::TestWithParam<Refused> {};
+class RefusedTfjobs : public testing::TestWithParam<RefusedTfJob> {};
 
 TEST_P(RefusedTfjobs, NameTheFieldAndWhatIsExpected) {
   EXPECT_THAT(refusal({GetParam().set}), HasSubstr(GetParam().message));
@@ -186,29 +186,29 @@ TEST_P(RefusedTfjobs, NameTheFieldAndWhatIsExpected) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedTfjobs,
     testing::Values(
-        Refused{"apiVersion=kubeflow.org/v1beta1",
-                "apiVersion: expected one of kubeflow.org/v1, found"},
-        Refused{"kind=PyTorchJob", "kind: expected one of TFJob, found \"PyTorchJob\""},
-        Refused{"metadata=null", "metadata"}, Refused{"metadata.name=7", "metadata.name"},
-        Refused{"spec.tfReplicaSpecs=null", "spec.tfReplicaSpecs"},
-        Refused{"spec.tfReplicaSpecs={}", "spec.tfReplicaSpecs"},
-        Refused{"spec.tfReplicaSpecs.Worker.replicas=-1", "tfReplicaSpecs.Worker.replicas"},
-        Refused{"spec.tfReplicaSpecs.Worker.replicas=two", "tfReplicaSpecs.Worker.replicas"},
-        Refused{"spec.tfReplicaSpecs.Worker.restartPolicy=Sometimes", "Worker.restartPolicy"},
-        Refused{"spec.tfReplicaSpecs.Worker.template=null", "Worker.template"},
-        Refused{"spec.tfReplicaSpecs.Worker.templat={}", "templat"},
-        Refused{"spec.tfReplicaSpecs.Launcher={template: {}}",
-                "expected PS, Chief, Master, Worker or Evaluator, found \"Launcher\""},
-        Refused{"spec.tfReplicaSpecs.WORKER={template: {}}", "expected each type once"},
-        Refused{"spec.runPolicy.cleanPodPolicy=Some", "runPolicy.cleanPodPolicy"},
-        Refused{"spec.runPolicy.backoffLimit=-1", "runPolicy.backoffLimit"},
-        Refused{"spec.runPolicy.activeDeadlineSeconds=soon", "activeDeadlineSeconds"},
-        Refused{"spec.runPolicy.ttlSecondsAfterFinished=-5", "ttlSecondsAfterFinished"},
-        Refused{"spec.runPolicy.suspend=perhaps", "runPolicy.suspend"},
-        Refused{"spec.runPolicy.schedulingPolicy.minAvailable=0", "minAvailable"},
-        Refused{"spec.successPolicy=SomeWorkers", "spec.successPolicy"},
-        Refused{"spec.enableDynamicWorker=3", "spec.enableDynamicWorker"},
-        Refused{"spec.cleanPodPolicy=All", "spec.cleanPodPolicy"}),
+        RefusedTfJob{"apiVersion=kubeflow.org/v1beta1",
+                     "apiVersion: expected one of kubeflow.org/v1, found"},
+        RefusedTfJob{"kind=PyTorchJob", "kind: expected one of TFJob, found \"PyTorchJob\""},
+        RefusedTfJob{"metadata=null", "metadata"}, RefusedTfJob{"metadata.name=7", "metadata.name"},
+        RefusedTfJob{"spec.tfReplicaSpecs=null", "spec.tfReplicaSpecs"},
+        RefusedTfJob{"spec.tfReplicaSpecs={}", "spec.tfReplicaSpecs"},
+        RefusedTfJob{"spec.tfReplicaSpecs.Worker.replicas=-1", "tfReplicaSpecs.Worker.replicas"},
+        RefusedTfJob{"spec.tfReplicaSpecs.Worker.replicas=two", "tfReplicaSpecs.Worker.replicas"},
+        RefusedTfJob{"spec.tfReplicaSpecs.Worker.restartPolicy=Sometimes", "Worker.restartPolicy"},
+        RefusedTfJob{"spec.tfReplicaSpecs.Worker.template=null", "Worker.template"},
+        RefusedTfJob{"spec.tfReplicaSpecs.Worker.templat={}", "templat"},
+        RefusedTfJob{"spec.tfReplicaSpecs.Launcher={template: {}}",
+                     "expected PS, Chief, Master, Worker or Evaluator, found \"Launcher\""},
+        RefusedTfJob{"spec.tfReplicaSpecs.WORKER={template: {}}", "expected each type once"},
+        RefusedTfJob{"spec.runPolicy.cleanPodPolicy=Some", "runPolicy.cleanPodPolicy"},
+        RefusedTfJob{"spec.runPolicy.backoffLimit=-1", "runPolicy.backoffLimit"},
+        RefusedTfJob{"spec.runPolicy.activeDeadlineSeconds=soon", "activeDeadlineSeconds"},
+        RefusedTfJob{"spec.runPolicy.ttlSecondsAfterFinished=-5", "ttlSecondsAfterFinished"},
+        RefusedTfJob{"spec.runPolicy.suspend=perhaps", "runPolicy.suspend"},
+        RefusedTfJob{"spec.runPolicy.schedulingPolicy.minAvailable=0", "minAvailable"},
+        RefusedTfJob{"spec.successPolicy=SomeWorkers", "spec.successPolicy"},
+        RefusedTfJob{"spec.enableDynamicWorker=3", "spec.enableDynamicWorker"},
+        RefusedTfJob{"spec.cleanPodPolicy=All", "spec.cleanPodPolicy"}),
     [](const auto& info) { return std::to_string(info.index); });
 
 TEST(ConvertTfjob, ChiefAndMasterAreOneType) {

@@ -31,7 +31,7 @@ Response refuse(int code, const char* reason, const std::string& message) {
   return response;
 }
 
-std::string query(const Request& request, const std::string& key) {
+std::string query_value(const Request& request, const std::string& key) {
   for (const auto& [name, value] : request.query) {
     if (name == key) return value;
   }
@@ -88,7 +88,7 @@ Response FakeApiServer::send(const Request& request) {
   if (parts.size() > at && parts[at] == "namespaces") at += 2;
   std::string call = std::string(name_of(request.method)) + " " + parts[at];
   if (parts.size() > at + 2) call += "/" + parts[at + 2];
-  if (!query(request, "dryRun").empty()) call += " dry";
+  if (!query_value(request, "dryRun").empty()) call += " dry";
   {
     const std::lock_guard lock(one_);
     calls_.push_back(call);
@@ -122,7 +122,7 @@ Response FakeApiServer::answer(const Request& request) {
       return found ? reply(200, *found) : refuse(404, "NotFound", route.name + " not found");
     }
     case Method::post:
-      return create(route, body, !query(request, "dryRun").empty());
+      return create(route, body, !query_value(request, "dryRun").empty());
     case Method::put:
       return update(route, body);
     case Method::patch:
@@ -162,8 +162,9 @@ void FakeApiServer::put(Json object) {
 
 // In pages, by name; of pods and services those of jobs; of one namespace, if the path names it.
 Response FakeApiServer::list(const std::string& plural, const Request& request) {
-  const std::string limit = query(request, "limit"), after = query(request, "continue");
-  const std::string prefix = "involvedObject.uid=", selector = query(request, "fieldSelector");
+  const std::string limit = query_value(request, "limit"), after = query_value(request, "continue");
+  const std::string prefix = "involvedObject.uid=",
+                    selector = query_value(request, "fieldSelector");
   const std::string about = selector.starts_with(prefix) ? selector.substr(prefix.size()) : "";
   const size_t most = limit.empty() ? SIZE_MAX : std::stoul(limit);
   const std::string inside = "/namespaces/";

@@ -42,6 +42,10 @@ class JobBuilder {
 inline JobBuilder make_job() {
   return {};
 }
+// Every role but master and task.
+inline JobBuilder full_job() {
+  return make_job().ps(1).chief().workers(2).evaluator();
+}
 
 // Carries a plan out on a view at once and without fault: the status is written, `create` appears
 // as pending, `remove` as deleting (or gone, where it had ended).

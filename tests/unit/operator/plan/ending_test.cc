@@ -8,10 +8,6 @@ namespace {
 using api::CleanPodPolicy;
 using api::DecidedBy;
 
-JobBuilder full() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
-
 TEST(Success, IsDecidedByWhomTheJobNames) {
   struct Case {
     const char* name;
@@ -24,17 +20,17 @@ TEST(Success, IsDecidedByWhomTheJobNames) {
   const JobBuilder workers = make_job().ps(1).workers(2);
   const JobBuilder first = make_job().ps(1).workers(2).decided_by(DecidedBy::worker_zero);
   const Case cases[] = {
-      {"chief", full(), {chief}, "ChiefSucceeded"},
-      {"workers do not decide where there is a chief", full(), {zero, one}, ""},
+      {"chief", full_job(), {chief}, "ChiefSucceeded"},
+      {"workers do not decide where there is a chief", full_job(), {zero, one}, ""},
       {"one of two workers", workers, {one}, ""},
       {"all workers", workers, {zero, one}, "AllWorkersSucceeded"},
       {"worker zero", first, {zero}, "WorkerZeroSucceeded"},
       {"not worker one", first, {one}, ""},
       {"all workers beside a chief",
-       full().decided_by(DecidedBy::all_workers),
+       full_job().decided_by(DecidedBy::all_workers),
        {zero, one},
        "AllWorkersSucceeded"},
-      {"the evaluator never", full(), {{Role::evaluator, 0}}, ""},
+      {"the evaluator never", full_job(), {{Role::evaluator, 0}}, ""},
       {"the ps never", workers, {{Role::ps, 0}}, ""},
       {"nobody to decide", make_job().ps(1).decided_by(DecidedBy::chief), {{Role::ps, 0}}, ""},
   };
@@ -51,7 +47,7 @@ TEST(Success, IsDecidedByWhomTheJobNames) {
 }
 
 TEST(Success, ThatAnotherJobHadReachedBeforeIsSaid) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.view.results = {{"step", 40}, {"alreadyFinished", true}};
   scene.succeed(Role::chief);
@@ -69,7 +65,7 @@ TEST(Success, OfOneWorkerNamesIt) {
 }
 
 TEST(Results, AreThoseOfTheLeadersSuccessWithWhatTheEvaluatorFindsLater) {
-  Scene scene(full().own_image());
+  Scene scene(full_job().own_image());
   scene.start();
   const Json of_leader = {{"step", 7}};
   const Json of_both = {{"step", 7}, {"test", {{"accuracy", 0.5}}}};
@@ -95,7 +91,7 @@ TEST(Results, AreThoseOfTheLeadersSuccessWithWhatTheEvaluatorFindsLater) {
 }
 
 TEST(Results, OfASuccessThatARestartOfTheJobHasMadeVoidAreForgotten) {
-  Scene scene(full()
+  Scene scene(full_job()
                   .decided_by(DecidedBy::all_workers)
                   .rule({65}, {}, {}, api::FailureAction::restart_job));
   scene.start();
@@ -109,7 +105,7 @@ TEST(Results, OfASuccessThatARestartOfTheJobHasMadeVoidAreForgotten) {
 }
 
 TEST(Success, AReplicaThatSucceededIsNeverRunAgain) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.succeed(Role::worker, 0);
   EXPECT_EQ(created(scene.step()), "");
@@ -122,7 +118,7 @@ TEST(Success, AReplicaThatSucceededIsNeverRunAgain) {
 }
 
 TEST(Success, WinsOverFailuresInTheSameView) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 0, 65);
   scene.succeed(Role::chief);
@@ -133,7 +129,7 @@ TEST(Success, WinsOverFailuresInTheSameView) {
 }
 
 TEST(Ending, MembersThenEvaluatorThenPs) {
-  Scene scene(full().own_image());
+  Scene scene(full_job().own_image());
   scene.start();
   scene.succeed(Role::chief);
   scene.step();
@@ -157,7 +153,7 @@ TEST(Ending, MembersThenEvaluatorThenPs) {
 }
 
 TEST(Ending, MembersOfTheTrainerGetAFewSecondsToLeaveByThemselves) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.succeed(Role::chief);
   const Plan plan = scene.step();
@@ -171,7 +167,7 @@ TEST(Ending, MembersOfTheTrainerGetAFewSecondsToLeaveByThemselves) {
 }
 
 TEST(Ending, ReplicasThatNeverRanLeaveAtOnce) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.replica(Role::worker, 1).phase = Phase::pending;
   scene.succeed(Role::chief);
@@ -235,7 +231,7 @@ TEST(Ending, WithoutAnEvaluatorPsLeaveAfterTheMembers) {
 }
 
 TEST(Ending, AFailingJobStopsEverybodyPsLast) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 0, 65);
   scene.step();
@@ -253,7 +249,7 @@ TEST(Ending, AFailingJobStopsEverybodyPsLast) {
 }
 
 TEST(Ending, WhatWasDecidedIsNotDecidedAgain) {
-  Scene scene(full().deadline(100));
+  Scene scene(full_job().deadline(100));
   scene.start();
   scene.fail(Role::worker, 0, 65);
   scene.step();
@@ -338,7 +334,7 @@ TEST(TimeToLive, RunsFromCompletion) {
 }
 
 TEST(Deadline, FailsAJobThatIsActiveTooLong) {
-  Scene scene(full().deadline(60));
+  Scene scene(full_job().deadline(60));
   const Plan plan = scene.step();
   EXPECT_EQ(plan.look_again, scene.now + std::chrono::seconds(60));
   scene.start_all();
@@ -350,7 +346,7 @@ TEST(Deadline, FailsAJobThatIsActiveTooLong) {
 }
 
 TEST(Deadline, DoesNotHitAJobThatHasSucceeded) {
-  Scene scene(full().deadline(60));
+  Scene scene(full_job().deadline(60));
   scene.start();
   scene.succeed(Role::chief);
   scene.step_after(60);
@@ -360,7 +356,7 @@ TEST(Deadline, DoesNotHitAJobThatHasSucceeded) {
 
 TEST(Deadline, HugeNumbersDoNotOverflow) {
   const int64_t huge = std::numeric_limits<int64_t>::max();
-  Scene scene(full().deadline(huge).evaluator_timeout(huge).time_to_live(huge));
+  Scene scene(full_job().deadline(huge).evaluator_timeout(huge).time_to_live(huge));
   scene.start();
   EXPECT_FALSE(scene.has("FailureTarget"));
   scene.succeed(Role::chief);

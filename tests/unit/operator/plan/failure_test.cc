@@ -32,11 +32,8 @@ ObservedReplica ended(const Case& test) {
   return replica;
 }
 
-JobBuilder trained() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
 JobBuilder imaged() {
-  return trained().own_image();
+  return full_job().own_image();
 }
 
 constexpr auto kRestart = FailureAction::restart_replica;
@@ -58,18 +55,18 @@ std::vector<Case> cases() {
       {"crash of an image restarts", imaged(), w, 1, "", false, kRestart, true, "ReplicaFailed"},
       {"bad input of an image restarts", imaged(), w, 65, "", false, kRestart, true,
        "ReplicaFailed"},
-      {"crash of the trainer restarts", trained(), w, 139, "", false, kRestart, true,
+      {"crash of the trainer restarts", full_job(), w, 139, "", false, kRestart, true,
        "ReplicaFailed"},
-      {"bad input of the trainer fails", trained(), w, 65, "", false, kFail, false,
+      {"bad input of the trainer fails", full_job(), w, 65, "", false, kFail, false,
        "PermanentExitCode"},
-      {"divergence fails", trained(), Role::chief, 90, "", false, kFail, false,
+      {"divergence fails", full_job(), Role::chief, 90, "", false, kFail, false,
        "PermanentExitCode"},
-      {"unavailable restarts", trained(), w, 69, "", false, kRestart, true, "ReplicaFailed"},
-      {"no exit code restarts", trained(), w, {}, "", false, kRestart, true, "ReplicaFailed"},
-      {"OOM counts", trained(), w, 137, "OOMKilled", false, kRestart, true, "ReplicaFailed"},
-      {"eviction is not counted", trained(), w, 137, "Evicted", false, kRestart, false, "Evicted"},
+      {"unavailable restarts", full_job(), w, 69, "", false, kRestart, true, "ReplicaFailed"},
+      {"no exit code restarts", full_job(), w, {}, "", false, kRestart, true, "ReplicaFailed"},
+      {"OOM counts", full_job(), w, 137, "OOMKilled", false, kRestart, true, "ReplicaFailed"},
+      {"eviction is not counted", full_job(), w, 137, "Evicted", false, kRestart, false, "Evicted"},
       {"preemption is not counted",
-       trained(),
+       full_job(),
        w,
        {},
        "Preempted",
@@ -78,7 +75,7 @@ std::vector<Case> cases() {
        false,
        "Preempted"},
       {"node loss is not counted",
-       trained(),
+       full_job(),
        Role::ps,
        {},
        "NodeLost",
@@ -86,19 +83,19 @@ std::vector<Case> cases() {
        kRestart,
        false,
        "NodeLost"},
-      {"143 when deleted is not counted", trained(), w, 143, "", true, kRestart, false,
+      {"143 when deleted is not counted", full_job(), w, 143, "", true, kRestart, false,
        "ReplicaDeleted"},
-      {"143 by itself counts", trained(), w, 143, "", false, kRestart, true, "ReplicaFailed"},
-      {"137 when deleted is not counted", trained(), w, 137, "", true, kRestart, false,
+      {"143 by itself counts", full_job(), w, 143, "", false, kRestart, true, "ReplicaFailed"},
+      {"137 when deleted is not counted", full_job(), w, 137, "", true, kRestart, false,
        "ReplicaDeleted"},
       {"137 of an image when deleted is not counted", imaged(), w, 137, "", true, kRestart, false,
        "ReplicaDeleted"},
       {"OOM when deleted is not counted", imaged(), w, 137, "OOMKilled", true, kRestart, false,
        "ReplicaDeleted"},
-      {"a permanent code when deleted restarts", trained(), w, 65, "", true, kRestart, false,
+      {"a permanent code when deleted restarts", full_job(), w, 65, "", true, kRestart, false,
        "ReplicaDeleted"},
       {"no exit code when deleted is not counted",
-       trained(),
+       full_job(),
        w,
        {},
        "",
@@ -174,7 +171,7 @@ TEST(Failure, FirstOpinionDecides) {
 }
 
 TEST(Failure, ADeletionNeverUsesUpTheLimitAndItsEventNamesIt) {
-  for (const JobBuilder& job : {trained().backoff_limit(0), imaged().backoff_limit(0)}) {
+  for (const JobBuilder& job : {full_job().backoff_limit(0), imaged().backoff_limit(0)}) {
     for (const int code : {137, 143, 1, 65}) {
       Scene scene(job);
       scene.start();
@@ -200,7 +197,7 @@ TEST(Failure, ADeletionNeverUsesUpTheLimitAndItsEventNamesIt) {
 }
 
 TEST(Failure, OneThatHadFailedBeforeItWasDeletedCountsOnce) {
-  for (const JobBuilder& job : {trained(), imaged()}) {
+  for (const JobBuilder& job : {full_job(), imaged()}) {
     Scene scene(job);
     scene.start();
     scene.fail(Role::worker, 1, 137);
@@ -248,7 +245,7 @@ TEST(Failure, AnImageThatHadSucceededBeforeItWasDeletedHas) {
 }
 
 TEST(Failure, CrashIsRestartedAtOnceWithTheNextAttemptAndCounted) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 1, 1, "", "out of luck");
   const Plan plan = scene.step();
@@ -266,7 +263,7 @@ TEST(Failure, CrashIsRestartedAtOnceWithTheNextAttemptAndCounted) {
 }
 
 TEST(Failure, EachEndIsCountedOnceThoughTheOldReplicaStaysInView) {
-  Scene scene(trained().clean(api::CleanPodPolicy::none));
+  Scene scene(full_job().clean(api::CleanPodPolicy::none));
   scene.start();
   for (int round = 1; round <= 3; ++round) {
     scene.fail(Role::worker, 0, 1);
@@ -280,7 +277,7 @@ TEST(Failure, EachEndIsCountedOnceThoughTheOldReplicaStaysInView) {
 }
 
 TEST(Failure, TwoEndedAttemptsOfOneIndexCountOnlyTheCurrentOne) {
-  Scene scene(trained().clean(api::CleanPodPolicy::none));
+  Scene scene(full_job().clean(api::CleanPodPolicy::none));
   scene.start();
   scene.fail(Role::worker, 0, 1);
   scene.step();
@@ -292,7 +289,7 @@ TEST(Failure, TwoEndedAttemptsOfOneIndexCountOnlyTheCurrentOne) {
 }
 
 TEST(Failure, AViewFromBeforeTheRestartChangesNoCount) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   const Observed before = scene.view;
   scene.fail(Role::worker, 0, 1);
@@ -306,7 +303,7 @@ TEST(Failure, AViewFromBeforeTheRestartChangesNoCount) {
 }
 
 TEST(Failure, ACreationNotYetInViewIsRepeatedWithTheSameAttempt) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 0, 1);
   Observed lagging = scene.view;
@@ -318,7 +315,7 @@ TEST(Failure, ACreationNotYetInViewIsRepeatedWithTheSameAttempt) {
 
 TEST(Failure, OneRestartMoreThanTheLimitFailsTheJob) {
   for (int limit : {0, 1, 3}) {
-    Scene scene(trained().backoff_limit(limit));
+    Scene scene(full_job().backoff_limit(limit));
     scene.start();
     for (int i = 0; i < limit; ++i) {
       scene.fail(Role::worker, i % 2, 1);
@@ -381,7 +378,7 @@ TEST(Failure, ReplicasThatFailTogetherUseUpOneRestart) {
 }
 
 TEST(Failure, RestartsInPlaceOfOneRoundUseUpOneRestart) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   for (const int index : {0, 1}) {
     scene.replica(Role::worker, index).restarts = 1;
@@ -396,7 +393,7 @@ TEST(Failure, RestartsInPlaceOfOneRoundUseUpOneRestart) {
 }
 
 TEST(Failure, DisruptionsNeverUseUpTheLimit) {
-  Scene scene(trained().backoff_limit(0));
+  Scene scene(full_job().backoff_limit(0));
   scene.start();
   for (int i = 0; i < 20; ++i) {
     scene.fail(Role::worker, 0, 137, i % 2 == 0 ? "Evicted" : "NodeLost");
@@ -411,7 +408,7 @@ TEST(Failure, DisruptionsNeverUseUpTheLimit) {
 }
 
 TEST(Failure, ThePermanentExitCodeIsNamedWithReplicaAndLastLine) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 1, 65, "", "train-images: truncated");
   scene.step();
@@ -422,7 +419,7 @@ TEST(Failure, ThePermanentExitCodeIsNamedWithReplicaAndLastLine) {
 }
 
 TEST(Failure, TheFirstOfSeveralFailuresIsNamed) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   scene.now += std::chrono::seconds(2);
   scene.fail(Role::ps, 0, 65);
@@ -433,7 +430,7 @@ TEST(Failure, TheFirstOfSeveralFailuresIsNamed) {
 }
 
 TEST(Failure, RestartJobRemovesEverythingAndThenCreatesItAnew) {
-  Scene scene(trained().rule({8}, {}, {}, kRestartJob));
+  Scene scene(full_job().rule({8}, {}, {}, kRestartJob));
   scene.start();
   scene.succeed(Role::worker, 0);
   scene.step();
@@ -454,7 +451,7 @@ TEST(Failure, RestartJobRemovesEverythingAndThenCreatesItAnew) {
 }
 
 TEST(Failure, ASuccessFromBeforeARestartOfTheJobIsVoid) {
-  Scene scene(trained().rule({8}, {}, {}, kRestartJob));
+  Scene scene(full_job().rule({8}, {}, {}, kRestartJob));
   scene.start();
   scene.fail(Role::worker, 1, 8);
   scene.step();
@@ -465,7 +462,7 @@ TEST(Failure, ASuccessFromBeforeARestartOfTheJobIsVoid) {
 }
 
 TEST(Failure, ACrashLoopingReplicaIsReplacedAndCountedOnce) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   ObservedReplica& looping = scene.replica(Role::worker, 0);
   looping.reason = "CrashLoopBackOff";
@@ -480,7 +477,7 @@ TEST(Failure, ACrashLoopingReplicaIsReplacedAndCountedOnce) {
 }
 
 TEST(Failure, AFailedEvaluatorRestartsWithinItsOwnLimitAndNeverFailsTheJob) {
-  Scene scene(trained().backoff_limit(2));
+  Scene scene(full_job().backoff_limit(2));
   scene.start();
   for (int i = 0; i < 3; ++i) {
     scene.fail(Role::evaluator, 0, 1);
@@ -498,7 +495,7 @@ TEST(Failure, AFailedEvaluatorRestartsWithinItsOwnLimitAndNeverFailsTheJob) {
 }
 
 TEST(Failure, AnEvaluatorWithAPermanentExitCodeIsGivenUp) {
-  for (const JobBuilder& job : {trained(), trained().never_restart(Role::evaluator)}) {
+  for (const JobBuilder& job : {full_job(), full_job().never_restart(Role::evaluator)}) {
     Scene scene(job);
     scene.start();
     scene.fail(Role::evaluator, 0, 65);

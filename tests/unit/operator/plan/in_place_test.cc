@@ -11,10 +11,6 @@ using api::FailureAction;
 using testing::HasSubstr;
 using testing::Not;
 
-JobBuilder trained() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
-
 void restart(Scene& scene, Role role, int index, int code, int times = 1, bool ready = false) {
   ObservedReplica& replica = scene.replica(role, index);
   replica.restarts += times;
@@ -23,7 +19,7 @@ void restart(Scene& scene, Role role, int index, int code, int times = 1, bool r
 }
 
 TEST(InPlace, ARestartOfALivingReplicaIsCountedOnceAndNothingIsCreated) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   restart(scene, Role::worker, 1, 137);
   EXPECT_EQ(created(scene.step()), "");
@@ -40,7 +36,7 @@ TEST(InPlace, ARestartOfALivingReplicaIsCountedOnceAndNothingIsCreated) {
 }
 
 TEST(InPlace, WhoServesAgainWhenItIsSeenIsNoRestartingJob) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   restart(scene, Role::ps, 0, 1, 2, /*ready=*/true);
   scene.step();
@@ -50,7 +46,7 @@ TEST(InPlace, WhoServesAgainWhenItIsSeenIsNoRestartingJob) {
 }
 
 TEST(InPlace, IsToldWithHowLongItTookToGoOn) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   restart(scene, Role::worker, 1, 137, 1, /*ready=*/true);
   scene.replica(Role::worker, 1).outage_seconds = 2.13;
@@ -70,7 +66,7 @@ TEST(InPlace, ManyThatCrashTogetherAreToldOfInAFewEvents) {
 }
 
 TEST(InPlace, MoreThanTheLimitFailsTheJob) {
-  Scene scene(trained().backoff_limit(2));
+  Scene scene(full_job().backoff_limit(2));
   scene.start();
   restart(scene, Role::worker, 0, 1, 3);
   scene.step();
@@ -81,7 +77,7 @@ TEST(InPlace, MoreThanTheLimitFailsTheJob) {
 }
 
 TEST(InPlace, AFailureCountsItsRestartsAndItself) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   scene.replica(Role::worker).restarts = 3;
   scene.fail(Role::worker, 0, 1);
@@ -94,7 +90,7 @@ TEST(InPlace, AFailureCountsItsRestartsAndItself) {
 }
 
 TEST(InPlace, ASuccessIsNeverUndone) {
-  Scene scene(trained().backoff_limit(2));
+  Scene scene(full_job().backoff_limit(2));
   scene.start();
   scene.replica(Role::worker).restarts = 5;
   scene.succeed(Role::worker);
@@ -105,7 +101,7 @@ TEST(InPlace, ASuccessIsNeverUndone) {
 }
 
 TEST(InPlace, APermanentExitCodeFailsTheJob) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   restart(scene, Role::worker, 0, 65);
   scene.step();
@@ -122,7 +118,7 @@ TEST(InPlace, ARuleDecides) {
        {Case{FailureAction::fail_job, 0, 0, true}, Case{FailureAction::restart_job, 1, 1, false},
         Case{FailureAction::ignore, 0, 0, false},
         Case{FailureAction::restart_replica, 1, 0, false}}) {
-    Scene scene(trained().own_image().rule({3}, {}, {Role::worker}, test.action));
+    Scene scene(full_job().own_image().rule({3}, {}, {Role::worker}, test.action));
     scene.start();
     restart(scene, Role::worker, 0, 3);
     scene.step();
@@ -133,7 +129,7 @@ TEST(InPlace, ARuleDecides) {
 }
 
 TEST(InPlace, AnEvaluatorHasItsOwnLimit) {
-  Scene scene(trained().backoff_limit(1));
+  Scene scene(full_job().backoff_limit(1));
   scene.start();
   restart(scene, Role::evaluator, 0, 1, 2);
   scene.step();
@@ -144,7 +140,7 @@ TEST(InPlace, AnEvaluatorHasItsOwnLimit) {
 }
 
 TEST(InPlace, AReplicaThatNobodyWantsAnyMoreIsNotCounted) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.start();
   scene.job.replicas[Role::worker].replicas = 1;
   restart(scene, Role::worker, 1, 1);
@@ -153,23 +149,23 @@ TEST(InPlace, AReplicaThatNobodyWantsAnyMoreIsNotCounted) {
 }
 
 TEST(InPlace, ASupervisorRestartsOnlyWhereNobodyWantsASayInIt) {
-  api::TrainingJob job = trained();
+  api::TrainingJob job = full_job();
   EXPECT_EQ(restarts_in_place(job, Role::worker), 3);
   job.status.restarts = 4;
   EXPECT_EQ(restarts_in_place(job, Role::worker), 2) << "of 6";
   EXPECT_EQ(restarts_in_place(job, Role::evaluator), 3) << "has its own limit";
   job.status.restarts = 7;
   EXPECT_EQ(restarts_in_place(job, Role::worker), 0);
-  const api::TrainingJob never = trained().never_restart(Role::worker);
+  const api::TrainingJob never = full_job().never_restart(Role::worker);
   EXPECT_EQ(restarts_in_place(never, Role::worker), 0);
   EXPECT_EQ(restarts_in_place(never, Role::ps), 3);
-  const api::TrainingJob ruled = trained().rule({3}, {}, {Role::ps}, FailureAction::fail_job);
+  const api::TrainingJob ruled = full_job().rule({3}, {}, {Role::ps}, FailureAction::fail_job);
   EXPECT_EQ(restarts_in_place(ruled, Role::ps), 0);
   EXPECT_EQ(restarts_in_place(ruled, Role::worker), 3);
 }
 
 TEST(Failure, WhoWasAskedToLeaveBeforeItStartedIsNoFailure) {
-  Scene scene(trained());
+  Scene scene(full_job());
   scene.step();
   ObservedReplica& pending = scene.replica(Role::worker);
   pending.deleting = true;
@@ -179,7 +175,7 @@ TEST(Failure, WhoWasAskedToLeaveBeforeItStartedIsNoFailure) {
 }
 
 TEST(Failure, AnImageThatAnswersAnEvictionWithZeroIsStartedAgain) {
-  Scene scene(trained().own_image());
+  Scene scene(full_job().own_image());
   scene.start();
   ObservedReplica& evicted = scene.replica(Role::worker);
   evicted.deleting = true;

@@ -9,10 +9,6 @@
 namespace muster::plan {
 namespace {
 
-JobBuilder full() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
-
 std::string keys_of(const Scene& scene) {
   const auto& security = scene.job.status.security;
   if (!security) return "nothing to know";
@@ -26,7 +22,7 @@ Scene scene_of(const api::TrainingJob& job, const std::string& nonce = "a") {
 }
 
 TEST(Keys, AreChosenOnceForReplicasThatTrainTogether) {
-  Scene scene = scene_of(full());
+  Scene scene = scene_of(full_job());
   scene.step();
   const std::string chosen = scene.job.name + "-tls-a";
   EXPECT_EQ(keys_of(scene), chosen);
@@ -36,10 +32,10 @@ TEST(Keys, AreChosenOnceForReplicasThatTrainTogether) {
 }
 
 TEST(Keys, AreNotForWhoIsAloneOrRunsItsOwnProgram) {
-  Scene own = scene_of(full().own_image());
+  Scene own = scene_of(full_job().own_image());
   own.step();
   EXPECT_EQ(keys_of(own), "nothing to know");
-  api::TrainingJob alone = full();
+  api::TrainingJob alone = full_job();
   for (const Role role : {Role::ps, Role::worker, Role::evaluator}) alone.replicas.erase(role);
   Scene scene = scene_of(alone);
   scene.step();
@@ -47,7 +43,7 @@ TEST(Keys, AreNotForWhoIsAloneOrRunsItsOwnProgram) {
 }
 
 TEST(Keys, AreNotWhereTheManifestSaysSo) {
-  api::TrainingJob job = full();
+  api::TrainingJob job = full_job();
   job.transport = api::Transport::none;
   Scene scene = scene_of(job);
   scene.step();
@@ -56,7 +52,7 @@ TEST(Keys, AreNotWhereTheManifestSaysSo) {
 
 // It was created by an operator that knew no keys.
 TEST(Keys, AJobThatRunsInPlaintextGoesOnSo) {
-  Scene scene = scene_of(full());
+  Scene scene = scene_of(full_job());
   scene.start();
   scene.job.status.security.reset();
   scene.step_after(10);
@@ -64,7 +60,7 @@ TEST(Keys, AJobThatRunsInPlaintextGoesOnSo) {
 }
 
 TEST(Keys, AreNewAfterARestartOfTheJobButNotAfterASuspension) {
-  Scene scene = scene_of(full());
+  Scene scene = scene_of(full_job());
   scene.start();
   const std::string first = keys_of(scene);
   scene.view.nonce = "b";

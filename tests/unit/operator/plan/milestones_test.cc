@@ -17,12 +17,8 @@ std::vector<std::string> told(const Plan& plan) {
   return events;
 }
 
-JobBuilder full() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
-
 TEST(Milestones, ThatAJobStartsAndRunsIsToldOnce) {
-  Scene scene(full());
+  Scene scene(full_job());
   EXPECT_THAT(
       told(scene.step()),
       ElementsAre(
@@ -42,7 +38,7 @@ TEST(Milestones, AJobOfOneReplica) {
 }
 
 TEST(Milestones, TheStoryOfARestart) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 0, 1);
   EXPECT_EQ(told(scene.step()).size(), 1u);
@@ -53,7 +49,7 @@ TEST(Milestones, TheStoryOfARestart) {
 }
 
 TEST(Milestones, TheStoryOfASuspension) {
-  Scene scene(full().suspended());
+  Scene scene(full_job().suspended());
   EXPECT_THAT(told(scene.step()), ElementsAre("Suspended: the job is suspended: no replica runs"));
   scene.job.suspend = false;
   const auto events = told(scene.step());
@@ -63,13 +59,13 @@ TEST(Milestones, TheStoryOfASuspension) {
 }
 
 TEST(Milestones, AJobThatIsNotAcceptedIsNotStarted) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.view.invalid_template = "no image";
   EXPECT_THAT(told(scene.step()), ElementsAre("warning InvalidTemplate: no image"));
 }
 
 TEST(Milestones, WhatTrainingGoesOnFromIsToldWhenItChanges) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.view.progress = {{"step", 40}, {"resumed", "ckpt-40-g1 with another seed"}};
   EXPECT_THAT(told(scene.step()), ElementsAre("GoesOn: ckpt-40-g1 with another seed"));
@@ -81,11 +77,11 @@ TEST(Milestones, WhatTrainingGoesOnFromIsToldWhenItChanges) {
 
 // A job that is older than these folders keeps the mount itself.
 TEST(Milestones, ANewJobThatTrainsGetsAFolderOfItsOwn) {
-  Scene own_programs(full().own_image());
+  Scene own_programs(full_job().own_image());
   own_programs.step();
   EXPECT_FALSE(own_programs.job.status.storage_folder);
 
-  const api::TrainingJob job = full();
+  const api::TrainingJob job = full_job();
   Scene scene(job);
   scene.step();
   EXPECT_EQ(scene.job.status.storage_folder, job.name_space + "-" + job.name);

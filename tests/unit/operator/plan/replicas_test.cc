@@ -5,12 +5,8 @@
 namespace muster::plan {
 namespace {
 
-JobBuilder full() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
-
 TEST(Replicas, AreCreatedInOneGo) {
-  Scene scene(full());
+  Scene scene(full_job());
   EXPECT_EQ(created(scene.step()), "ps-0.0 chief-0.0 worker-0.0 worker-1.0 evaluator-0.0");
   EXPECT_EQ(scene.job.status.start_time, scene.now);
   EXPECT_EQ(scene.job.status.replica_statuses[Role::worker].active, 2);
@@ -18,9 +14,9 @@ TEST(Replicas, AreCreatedInOneGo) {
 }
 
 TEST(Replicas, OfAJobThatIsManagedElsewhereOrDeletedAreLeftAlone) {
-  api::TrainingJob elsewhere = full();
+  api::TrainingJob elsewhere = full_job();
   elsewhere.managed_by = "kueue.x-k8s.io/multikueue";
-  api::TrainingJob deleted = full();
+  api::TrainingJob deleted = full_job();
   deleted.deleting = true;
   for (const api::TrainingJob& job : {elsewhere, deleted}) {
     const Plan nothing = plan(job, {}, at(0));
@@ -36,7 +32,7 @@ TEST(Replicas, AreNotCreatedForAJobThatIsNotAccepted) {
   };
   for (const Case& test : {Case{"Service mnist", {}, "NameConflict"},
                            Case{{}, "spec.containers: required", "InvalidTemplate"}}) {
-    Scene scene(full());
+    Scene scene(full_job());
     scene.view.name_conflict = test.conflict;
     scene.view.invalid_template = test.invalid;
     EXPECT_EQ(created(scene.step()), "");
@@ -53,7 +49,7 @@ TEST(Replicas, AreNotCreatedForAJobThatIsNotAccepted) {
 }
 
 TEST(Replicas, AreTriedWhereNobodyCouldSayWhetherTheyCanBeCreated) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.view.unchecked = "no answer";
   const Plan plan = scene.step();
   EXPECT_NE(created(plan), "");
@@ -69,7 +65,7 @@ TEST(Replicas, AreTriedWhereNobodyCouldSayWhetherTheyCanBeCreated) {
 }
 
 TEST(Replicas, ScalingDownTakesTheHighestIndexAndCountsNothing) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.job.replicas[Role::worker].replicas = 1;
   scene.step();
@@ -82,7 +78,7 @@ TEST(Replicas, ScalingDownTakesTheHighestIndexAndCountsNothing) {
 }
 
 TEST(Replicas, ScalingUpAgainWaitsForTheOldOneAndUsesANewAttempt) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.job.replicas[Role::worker].replicas = 1;
   scene.step();
@@ -94,7 +90,7 @@ TEST(Replicas, ScalingUpAgainWaitsForTheOldOneAndUsesANewAttempt) {
 }
 
 TEST(Replicas, OfAnOlderAttemptThatStillLiveLeaveAndHoldTheirSuccessor) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   ObservedReplica stray = scene.replica(Role::worker, 0);
   scene.fail(Role::worker, 0, 1);
@@ -111,7 +107,7 @@ TEST(Replicas, OfAnOlderAttemptThatStillLiveLeaveAndHoldTheirSuccessor) {
 }
 
 TEST(Replicas, OfALaterAttemptThanTheStatusKnowsAreAdopted) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.replica(Role::worker, 0).attempt = 4;
   EXPECT_EQ(created(scene.step()), "");
@@ -122,7 +118,7 @@ TEST(Replicas, OfALaterAttemptThanTheStatusKnowsAreAdopted) {
 }
 
 TEST(Replicas, DeletedFromOutsideAreReplacedAfterTheyEndedAndNotCounted) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.replica(Role::chief).deleting = true;
   EXPECT_EQ(created(scene.step()), "");
@@ -132,7 +128,7 @@ TEST(Replicas, DeletedFromOutsideAreReplacedAfterTheyEndedAndNotCounted) {
 }
 
 TEST(Startup, InOrderWaitsForEachRoleToBeReady) {
-  Scene scene(full().in_order());
+  Scene scene(full_job().in_order());
   EXPECT_EQ(created(scene.step()), "ps-0.0");
   scene.replica(Role::ps).phase = Phase::running;
   EXPECT_EQ(created(scene.step()), "") << "running is not ready";
@@ -157,7 +153,7 @@ TEST(Startup, InOrderCountsASucceededReplicaAsReady) {
 }
 
 TEST(Status, ShowsReadinessAndCounts) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.step();
   EXPECT_EQ(scene.reason("Running"), "ReplicasNotReady");
   EXPECT_EQ(scene.condition("Running").message, "0 of 5 replicas are ready");
@@ -172,7 +168,7 @@ TEST(Status, ShowsReadinessAndCounts) {
 }
 
 TEST(Status, NamesWhatKeepsAReplicaFromBeingReady) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.replica(Role::worker, 1).phase = Phase::pending;
   scene.replica(Role::worker, 1).ready = false;
@@ -188,7 +184,7 @@ TEST(Status, NamesWhatKeepsAReplicaFromBeingReady) {
 }
 
 TEST(Status, KeepsTheLastProgress) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.view.progress = Json{{"step", 7}};
   scene.start();
   scene.view.progress = nullptr;
@@ -199,7 +195,7 @@ TEST(Status, KeepsTheLastProgress) {
 TEST(Status, HasASpeedAndATimeToGoOnlyWhileTheJobTrains) {
   const Json progress = {{"step", 7}, {"examplesPerSecond", 8.5}, {"etaSeconds", 9}};
   const auto running = [&progress] {
-    Scene scene(full());
+    Scene scene(full_job());
     scene.view.progress = progress;
     scene.start();
     EXPECT_EQ(scene.job.status.progress, progress);
@@ -223,7 +219,7 @@ TEST(Status, HasASpeedAndATimeToGoOnlyWhileTheJobTrains) {
 }
 
 TEST(Status, MessagesAreSafeWhateverAReplicaPrinted) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 0, 65, "", "bad \xff\xc3 bytes\x1b[31m " + std::string(5000, 'x'));
   scene.step();
@@ -234,7 +230,7 @@ TEST(Status, MessagesAreSafeWhateverAReplicaPrinted) {
 }
 
 TEST(Status, EveryEventIsToldOnce) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::worker, 0, 1);
   const Plan plan = scene.step();

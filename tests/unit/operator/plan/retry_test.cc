@@ -22,12 +22,8 @@ Scene failed(const JobBuilder& builder, int code) {
   return scene;
 }
 
-JobBuilder full() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
-
 TEST(Retry, AFailedJobGoesOnInANewRunWithTheNextAttempts) {
-  Scene scene = failed(full(), 90);
+  Scene scene = failed(full_job(), 90);
   scene.now += std::chrono::hours(1);
   scene.job.status = retry(scene.job);
   const Plan plan = scene.step();
@@ -44,7 +40,7 @@ TEST(Retry, AFailedJobGoesOnInANewRunWithTheNextAttempts) {
 }
 
 TEST(Retry, TheLimitBeginsAnewAndRestartsOfEachReplicaCountOn) {
-  Scene scene(full().backoff_limit(1));
+  Scene scene(full_job().backoff_limit(1));
   scene.start();
   scene.fail(Role::worker, 0, 1);
   scene.step();
@@ -63,7 +59,7 @@ TEST(Retry, TheLimitBeginsAnewAndRestartsOfEachReplicaCountOn) {
 }
 
 TEST(Retry, GivesTheWholeDeadlineAgain) {
-  Scene scene(full().deadline(100));
+  Scene scene(full_job().deadline(100));
   scene.start();
   scene.now += std::chrono::seconds(100);
   wind_up(scene);
@@ -75,7 +71,7 @@ TEST(Retry, GivesTheWholeDeadlineAgain) {
 
 TEST(Retry, WorkersOfTheTrainerAreNeededAgainThoseOfAnImageStayDone) {
   for (const bool trains : {true, false}) {
-    Scene scene(trains ? full() : full().own_image().never_restart(Role::chief));
+    Scene scene(trains ? full_job() : full_job().own_image().never_restart(Role::chief));
     scene.start();
     scene.succeed(Role::worker, 1);
     scene.step();
@@ -92,7 +88,7 @@ TEST(Retry, WorkersOfTheTrainerAreNeededAgainThoseOfAnImageStayDone) {
 }
 
 TEST(Retry, BeforeItHasEndedWaitsForTheOldRunToGo) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.start();
   scene.fail(Role::chief, 0, 90);
   scene.step();
@@ -133,7 +129,7 @@ Scene succeeded(const JobBuilder& builder) {
 }
 
 TEST(TrainOn, ASucceededJobBeginsANewRunOfAllItsReplicas) {
-  Scene scene = succeeded(full());
+  Scene scene = succeeded(full_job());
   scene.job.status = train_on(scene.job);
   for (const char* type : {"SuccessCriteriaMet", "Succeeded", "Finished"})
     EXPECT_FALSE(scene.has(type)) << type;
@@ -149,7 +145,7 @@ TEST(TrainOn, ASucceededJobBeginsANewRunOfAllItsReplicas) {
 }
 
 TEST(TrainOn, FollowsWhenTheSpecOfASucceededJobAsksForMore) {
-  Scene scene = succeeded(full());
+  Scene scene = succeeded(full_job());
   EXPECT_EQ(scene.job.status.trained_to, (api::TrainingLength{1, std::nullopt}));
   scene.job.training = epochs(3);
   ++scene.job.generation;
@@ -209,7 +205,7 @@ TEST(TrainOn, FollowsFromMoreEpochsOrStepsOfAJobThatHasSucceededAlone) {
       {"SuccessCriteriaMet", ten_epochs, {{"epochs", 11}}, false},
   };
   for (const auto& one : cases) {
-    api::TrainingJob job = full();
+    api::TrainingJob job = full_job();
     job.training = one.training;
     job.status.trained_to = one.before;
     job.status.conditions = {{one.condition, true, "", "", {}}};
@@ -218,7 +214,7 @@ TEST(TrainOn, FollowsFromMoreEpochsOrStepsOfAJobThatHasSucceededAlone) {
 }
 
 TEST(TrainOn, DoesNotFollowFromMoreEpochsOfAJobThatHasFailed) {
-  Scene scene = failed(full(), 90);
+  Scene scene = failed(full_job(), 90);
   scene.job.training = epochs(3);
   EXPECT_EQ(created(scene.step()), "");
   EXPECT_TRUE(scene.has("Finished"));
@@ -227,7 +223,7 @@ TEST(TrainOn, DoesNotFollowFromMoreEpochsOfAJobThatHasFailed) {
 
 // An operator of the version before has finished it, or has written its status since.
 TEST(TrainOn, NeedsTheLengthThatAnOperatorHasSeenOfTheFinishedJob) {
-  Scene scene = succeeded(full());
+  Scene scene = succeeded(full_job());
   scene.job.status.trained_to.reset();
   scene.job.training = epochs(3);
   EXPECT_EQ(created(scene.step()), "");
@@ -237,7 +233,7 @@ TEST(TrainOn, NeedsTheLengthThatAnOperatorHasSeenOfTheFinishedJob) {
 }
 
 TEST(TrainOn, KeepsReplicasOfTheRunBeforeWhereNoneAreCleanedUpAndCountsNoEndTwice) {
-  Scene scene = succeeded(full().clean(api::CleanPodPolicy::none));
+  Scene scene = succeeded(full_job().clean(api::CleanPodPolicy::none));
   const size_t kept = scene.view.replicas.size();
   const int restarts = scene.job.status.restarts;
   scene.job.training = epochs(2);
@@ -250,7 +246,7 @@ TEST(TrainOn, KeepsReplicasOfTheRunBeforeWhereNoneAreCleanedUpAndCountsNoEndTwic
 }
 
 TEST(TrainOn, ComesBeforeTheTimeToLiveAndGivesTheWholeDeadlineAgain) {
-  Scene scene = succeeded(full().time_to_live(60).deadline(100));
+  Scene scene = succeeded(full_job().time_to_live(60).deadline(100));
   scene.job.training = epochs(2);
   scene.now += std::chrono::seconds(61);
   const Plan plan = scene.step();
@@ -259,7 +255,7 @@ TEST(TrainOn, ComesBeforeTheTimeToLiveAndGivesTheWholeDeadlineAgain) {
 }
 
 TEST(TrainOn, WaitsWhileTheJobIsSuspended) {
-  Scene scene = succeeded(full());
+  Scene scene = succeeded(full_job());
   scene.job.training = epochs(2);
   scene.job.suspend = true;
   EXPECT_EQ(created(scene.step()), "");
@@ -270,7 +266,7 @@ TEST(TrainOn, WaitsWhileTheJobIsSuspended) {
 }
 
 TEST(TrainOn, DoesNotFollowWhereAnotherProgramManagesTheJob) {
-  Scene scene = succeeded(full());
+  Scene scene = succeeded(full_job());
   scene.job.training = epochs(2);
   scene.job.managed_by = "somebody.else/operator";
   EXPECT_EQ(created(scene.step()), "");

@@ -4,10 +4,6 @@
 namespace muster::plan {
 namespace {
 
-JobBuilder full() {
-  return make_job().ps(1).chief().workers(2).evaluator();
-}
-
 Scene running(const JobBuilder& builder) {
   Scene scene(builder);
   scene.start();
@@ -25,7 +21,7 @@ void suspend_fully(Scene& scene, int code = 143) {
 }
 
 TEST(Suspend, MembersStopFirstPsAfterThem) {
-  Scene scene = running(full());
+  Scene scene = running(full_job());
   scene.job.suspend = true;
   scene.step();
   EXPECT_EQ(scene.leaving(), "chief-0 worker-0 worker-1 evaluator-0");
@@ -43,14 +39,14 @@ TEST(Suspend, MembersStopFirstPsAfterThem) {
 }
 
 TEST(Suspend, AJobCreatedSuspendedHasNoReplicasAndNoStartTime) {
-  Scene scene(full().suspended());
+  Scene scene(full_job().suspended());
   EXPECT_EQ(created(scene.step()), "");
   EXPECT_TRUE(scene.has("Suspended"));
   EXPECT_FALSE(scene.job.status.start_time);
 }
 
 TEST(Suspend, ResumingStartsANewRunAndResetsStartTime) {
-  Scene scene = running(full().deadline(100));
+  Scene scene = running(full_job().deadline(100));
   scene.now += std::chrono::seconds(90);
   suspend_fully(scene);
   scene.now += std::chrono::hours(5);
@@ -67,7 +63,7 @@ TEST(Suspend, ResumingStartsANewRunAndResetsStartTime) {
 }
 
 TEST(Suspend, ResumingBeforeItIsDoneWaitsForTheOldRunToGo) {
-  Scene scene = running(full());
+  Scene scene = running(full_job());
   scene.job.suspend = true;
   scene.step();
   scene.job.suspend = false;
@@ -82,7 +78,7 @@ TEST(Suspend, ResumingBeforeItIsDoneWaitsForTheOldRunToGo) {
 
 TEST(Suspend, LeavingWithAnyCodeIsNotAFailure) {
   for (int code : {1, 65, 137, 143}) {
-    Scene scene = running(full());
+    Scene scene = running(full_job());
     suspend_fully(scene, code);
     EXPECT_EQ(scene.job.status.restarts, 0) << code;
     EXPECT_FALSE(scene.has("FailureTarget")) << code;
@@ -90,7 +86,7 @@ TEST(Suspend, LeavingWithAnyCodeIsNotAFailure) {
 }
 
 TEST(Suspend, ACrashThatWasNotAskedForCountsStill) {
-  Scene scene = running(full());
+  Scene scene = running(full_job());
   scene.fail(Role::worker, 0, 1);
   scene.job.suspend = true;
   EXPECT_EQ(created(scene.step()), "");
@@ -98,7 +94,7 @@ TEST(Suspend, ACrashThatWasNotAskedForCountsStill) {
 }
 
 TEST(Suspend, ASuccessIsRememberedAndDecidesOnResuming) {
-  Scene scene = running(full());
+  Scene scene = running(full_job());
   suspend_fully(scene, 0);
   EXPECT_FALSE(scene.has("SuccessCriteriaMet"));
   scene.job.suspend = false;
@@ -107,14 +103,14 @@ TEST(Suspend, ASuccessIsRememberedAndDecidesOnResuming) {
 }
 
 TEST(Suspend, AnImageThatAnswersTheRequestToLeaveWithZeroHasNotSucceeded) {
-  Scene scene = running(full().own_image());
+  Scene scene = running(full_job().own_image());
   suspend_fully(scene, 0);
   scene.job.suspend = false;
   EXPECT_EQ(created(scene.step()), "ps-0.1 chief-0.1 worker-0.1 worker-1.1 evaluator-0.1");
 }
 
 TEST(Suspend, WorkersThatSucceededBeforeAreNotRunAgain) {
-  Scene scene = running(full().own_image());
+  Scene scene = running(full_job().own_image());
   scene.succeed(Role::worker, 1);
   scene.step();
   suspend_fully(scene);
@@ -123,7 +119,7 @@ TEST(Suspend, WorkersThatSucceededBeforeAreNotRunAgain) {
 }
 
 TEST(Suspend, IsTooLateForADecidedJob) {
-  Scene scene = running(full());
+  Scene scene = running(full_job());
   scene.succeed(Role::chief);
   scene.step();
   scene.job.suspend = true;
@@ -133,7 +129,7 @@ TEST(Suspend, IsTooLateForADecidedJob) {
 }
 
 TEST(Suspend, AFailureWhileSuspendingEndsTheSuspension) {
-  Scene scene = running(full());
+  Scene scene = running(full_job());
   scene.job.suspend = true;
   scene.step();
   ObservedReplica& worker = scene.replica(Role::worker, 0);
@@ -150,7 +146,7 @@ TEST(Suspend, AFailureWhileSuspendingEndsTheSuspension) {
 }
 
 TEST(Suspend, AQueueHoldsAJobAsSuspendDoes) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.job.hold = api::Hold{"Queued", "the job waits in queue a"};
   EXPECT_EQ(created(scene.step()), "");
   EXPECT_TRUE(scene.has("Suspended"));
@@ -175,7 +171,7 @@ TEST(Suspend, AQueueHoldsAJobAsSuspendDoes) {
 }
 
 TEST(Suspend, AQueuesWordsFollowTheQueueAndAreTold) {
-  Scene scene(full());
+  Scene scene(full_job());
   scene.job.hold = api::Hold{"Queued", "no cpu"};
   EXPECT_EQ(scene.step().events.size(), 1u);
   scene.job.hold->message = "no memory";
@@ -186,7 +182,7 @@ TEST(Suspend, AQueuesWordsFollowTheQueueAndAreTold) {
 }
 
 TEST(Suspend, WhoSuspendsAJobThatWaitsIsToldThatItIsSuspended) {
-  Scene scene(full().suspended());
+  Scene scene(full_job().suspended());
   scene.job.hold = api::Hold{"Queued", "no cpu"};
   scene.step();
   EXPECT_EQ(scene.reason("Suspended"), "Suspended");

@@ -16,7 +16,7 @@ using testing::run_members;
 using Outcome = Session::Outcome;
 using Sessions = std::vector<std::unique_ptr<Session>>;
 
-constexpr uint64_t kBegin = 3;
+constexpr uint64_t kFirstRange = 3;
 
 enum class Way { shared, wire };
 
@@ -24,23 +24,23 @@ class SessionTest : public ::testing::TestWithParam<Way> {
  protected:
   static Sessions sessions(const Reference& reference, int members) {
     const auto make = GetParam() == Way::shared ? testing::shared_sessions : testing::wire_sessions;
-    return make(reference, members, reference.initial(kBegin));
+    return make(reference, members, reference.initial(kFirstRange));
   }
 
   static void expect_same_bits(const Reference& reference, int members, uint64_t steps) {
-    Reference::State expected = reference.initial(kBegin);
+    Reference::State expected = reference.initial(kFirstRange);
     std::vector<compute::LossSums> sums;
-    while (expected.step < kBegin + steps) {
+    while (expected.step < kFirstRange + steps) {
       sums.push_back(reference.sums(expected.step));
       reference.advance(expected);
     }
     const Sessions all = sessions(reference, members);
     run_members(members, [&](int member) {
       Session& session = *all[static_cast<size_t>(member)];
-      for (uint64_t step = kBegin; step < expected.step; ++step) {
+      for (uint64_t step = kFirstRange; step < expected.step; ++step) {
         const auto made = testing::make_step(session, reference, step, testing::patient());
         ASSERT_EQ(made.outcome, Outcome::ok);
-        ASSERT_TRUE(made.sums == sums[step - kBegin]) << "of step " << step;
+        ASSERT_TRUE(made.sums == sums[step - kFirstRange]) << "of step " << step;
       }
       const auto own = session.parameters();
       EXPECT_TRUE(std::equal(own.begin(), own.end(), expected.buffers[0].begin()));
@@ -63,14 +63,15 @@ class SessionTest : public ::testing::TestWithParam<Way> {
     std::atomic<int> waiting = 0;
     run_members(last + 1, [&](int member) {
       Session& session = *all[static_cast<size_t>(member)];
-      for (uint64_t step = kBegin; step < kBegin + before; ++step)
+      for (uint64_t step = kFirstRange; step < kFirstRange + before; ++step)
         EXPECT_EQ(testing::make_step(session, reference, step, watch).outcome, Outcome::ok);
       if (member == last) {
         while (waiting < last) std::this_thread::yield();
         return end(member);
       }
       ++waiting;
-      const auto missed = testing::make_step(session, reference, kBegin + before, watch).outcome;
+      const auto missed =
+          testing::make_step(session, reference, kFirstRange + before, watch).outcome;
       // Who shares memory with somebody who has settled hears of that first.
       EXPECT_TRUE(missed == expected || (GetParam() == Way::shared && missed == Outcome::over));
       settled[static_cast<size_t>(member)] = session.settle().step;
@@ -127,7 +128,7 @@ TEST_P(SessionTest, WhoMissesAMemberComesBackWhenTheGenerationIsOver) {
   const Session::Watch watch{{}, [&] { return over.load(); }};
   const auto settled = miss_one(
       reference, all, 5, [&](int) { over = true; }, Outcome::over, watch);
-  EXPECT_EQ(settled, std::vector<uint64_t>(3, kBegin + 5));
+  EXPECT_EQ(settled, std::vector<uint64_t>(3, kFirstRange + 5));
 }
 
 TEST_P(SessionTest, WhoMissesAMemberComesBackWhenAskedToStop) {
@@ -137,7 +138,7 @@ TEST_P(SessionTest, WhoMissesAMemberComesBackWhenAskedToStop) {
   const Session::Watch watch{stop.get_token(), [] { return false; }};
   const auto settled = miss_one(
       reference, all, 5, [&](int) { stop.request_stop(); }, Outcome::interrupted, watch);
-  EXPECT_EQ(settled, std::vector<uint64_t>(2, kBegin + 5));
+  EXPECT_EQ(settled, std::vector<uint64_t>(2, kFirstRange + 5));
 }
 
 INSTANTIATE_TEST_SUITE_P(BothWays, SessionTest, ::testing::Values(Way::shared, Way::wire),
@@ -155,9 +156,9 @@ TEST_P(WireSessionTest, ThoseThatAreLeftComeBackWhenAPeerIsGone) {
     const auto settled = miss_one(
         reference, all, before, [&](int member) { all[static_cast<size_t>(member)].reset(); },
         Outcome::over, testing::patient());
-    EXPECT_EQ(settled, std::vector<uint64_t>(3, kBegin + before));
-    Reference::State expected = reference.initial(kBegin);
-    while (expected.step < kBegin + before) reference.advance(expected);
+    EXPECT_EQ(settled, std::vector<uint64_t>(3, kFirstRange + before));
+    Reference::State expected = reference.initial(kFirstRange);
+    while (expected.step < kFirstRange + before) reference.advance(expected);
     for (size_t member = 0; member < 3; ++member)
       EXPECT_TRUE(testing::copy_of(*all[member], reference, expected.step) == expected);
   }
@@ -169,47 +170,48 @@ INSTANTIATE_TEST_SUITE_P(Wire, WireSessionTest, ::testing::Values(Way::wire),
 // A survivor settles: those that wait for a step that cannot be made any more come back.
 TEST(SharedSessionTest, WhoSettlesEndsTheGenerationForAll) {
   const Reference reference(compute::Adam{}, 3000, 3);
-  const auto all = testing::shared_sessions(reference, 3, reference.initial(kBegin));
+  const auto all = testing::shared_sessions(reference, 3, reference.initial(kFirstRange));
   run_members(3, [&](int member) {
     Session& session = *all[static_cast<size_t>(member)];
     if (member == 0) {
-      EXPECT_EQ(testing::make_step(session, reference, kBegin, testing::patient()).outcome,
+      EXPECT_EQ(testing::make_step(session, reference, kFirstRange, testing::patient()).outcome,
                 Outcome::ok);
-      EXPECT_EQ(session.settle().step, kBegin + 1);
+      EXPECT_EQ(session.settle().step, kFirstRange + 1);
       return;
     }
-    for (uint64_t step = kBegin;; ++step) {
+    for (uint64_t step = kFirstRange;; ++step) {
       const auto made = testing::make_step(session, reference, step, testing::patient());
       if (made.outcome == Outcome::ok) continue;
       EXPECT_EQ(made.outcome, Outcome::over);
       break;
     }
-    EXPECT_EQ(session.settle().step, kBegin + 1);
+    EXPECT_EQ(session.settle().step, kFirstRange + 1);
   });
-  Reference::State expected = reference.initial(kBegin);
+  Reference::State expected = reference.initial(kFirstRange);
   reference.advance(expected);
   for (const auto& session : all)
-    EXPECT_TRUE(testing::copy_of(*session, reference, kBegin + 1) == expected);
+    EXPECT_TRUE(testing::copy_of(*session, reference, kFirstRange + 1) == expected);
 }
 
 // Of a step that all have contributed to, though it was never made by all of them.
 TEST(SharedSessionTest, AStepThatIsCompletedWhileSettlingHasItsSums) {
   const Reference reference(compute::Adam{}, 3000, 2);
-  auto state = SharedState::make(reference.shape(2), kBegin, 0);
-  Reference::State expected = reference.initial(kBegin);
+  auto state = SharedState::make(reference.shape(2), kFirstRange, 0);
+  Reference::State expected = reference.initial(kFirstRange);
   std::copy(expected.buffers[0].begin(), expected.buffers[0].end(), state->parameters().begin());
   for (int replica = 0; replica < 2; ++replica) {
-    const auto gradient = reference.gradient(kBegin, {replica, replica + 1}, expected.buffers[0]);
+    const auto gradient =
+        reference.gradient(kFirstRange, {replica, replica + 1}, expected.buffers[0]);
     std::copy(gradient.begin(), gradient.end(), state->sum(static_cast<size_t>(replica)).begin());
-    state->set_sums(replica, reference.sums(kBegin, replica));
-    ASSERT_TRUE(state->contribute(kBegin));
+    state->set_sums(replica, reference.sums(kFirstRange, replica));
+    ASSERT_TRUE(state->contribute(kFirstRange));
   }
   SharedSession session(std::move(state), 0, reference.optimizer());
   const Session::Settled settled = session.settle();
-  EXPECT_EQ(settled.step, kBegin + 1);
-  EXPECT_TRUE(settled.sums == reference.sums(kBegin));
+  EXPECT_EQ(settled.step, kFirstRange + 1);
+  EXPECT_TRUE(settled.sums == reference.sums(kFirstRange));
   reference.advance(expected);
-  EXPECT_TRUE(testing::copy_of(session, reference, kBegin + 1) == expected);
+  EXPECT_TRUE(testing::copy_of(session, reference, kFirstRange + 1) == expected);
 }
 
 // All by one mapping, so that ThreadSanitizer sees what the words are to order; and fenced at any

@@ -13,8 +13,8 @@
 namespace muster::compute::testing {
 namespace {
 
-struct Matrix {
-  Matrix(int64_t rows, int64_t columns, uint64_t number) : rows(rows), columns(columns) {
+struct PairsMatrix {
+  PairsMatrix(int64_t rows, int64_t columns, uint64_t number) : rows(rows), columns(columns) {
     for (int64_t i = 0; i < rows * columns; ++i)
       values.push_back(fixture_value(number, static_cast<uint64_t>(i), 1.0f));
   }
@@ -42,7 +42,7 @@ class Pairs : public ::testing::Test {
 
   // Checks c = a b, and then c += a b, where multiply(accumulate) computes them into c.
   template <class Multiply>
-  static void check(const Sizes& sizes, const Matrix& a, bool a_turned, const Matrix& b,
+  static void check(const Sizes& sizes, const PairsMatrix& a, bool a_turned, const PairsMatrix& b,
                     const std::vector<float>& c, const Multiply& multiply) {
     for (const bool again : {false, true}) {
       multiply(again);
@@ -66,7 +66,7 @@ class Pairs : public ::testing::Test {
 
 TEST_F(Pairs, MultiplyRows) {
   for (const Sizes& s : sizes_) {
-    const Matrix a(s.m, s.k, 1), b(s.k, s.n, 2);
+    const PairsMatrix a(s.m, s.k, 1), b(s.k, s.n, 2);
     const int64_t half = half_of(s.k);
     std::vector<float> left(static_cast<size_t>(s.m * half), NAN);
     std::vector<float> right(static_cast<size_t>(half * s.n), NAN);
@@ -82,7 +82,7 @@ TEST_F(Pairs, MultiplyRows) {
 
 TEST_F(Pairs, MultiplyColumns) {
   for (const Sizes& s : sizes_) {
-    const Matrix a(s.k, s.m, 3), b(s.k, s.n, 4);
+    const PairsMatrix a(s.k, s.m, 3), b(s.k, s.n, 4);
     const int64_t half = half_of(s.k);
     std::vector<float> left(static_cast<size_t>(half * s.m), NAN);
     std::vector<float> right(static_cast<size_t>(half * s.n), NAN);

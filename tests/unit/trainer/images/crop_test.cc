@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-Box box(float ymin, float xmin, float ymax, float xmax, int32_t label = 0) {
+Box boundaries(float ymin, float xmin, float ymax, float xmax, int32_t label = 0) {
   return {.ymin = ymin, .xmin = xmin, .ymax = ymax, .xmax = xmax, .label = label};
 }
 
@@ -39,14 +39,16 @@ TEST(CropBoxes, KeepsWhatIsWithinTheWindow) {
     std::optional<Box> kept;
   };
   for (const Row& row : std::initializer_list<Row>{
-           {box(0.2f, 0.25f, 0.6f, 0.75f), 1, box(0, 0, 1, 1)},
-           {box(0.3f, 0.375f, 0.4f, 0.5f), 1, box(0.25f, 0.25f, 0.5f, 0.5f)},
-           {box(0.0f, 0.25f, 0.4f, 0.75f), 0.49f, box(0, 0, 0.5f, 1)},  // a half is within
-           {box(0.0f, 0.25f, 0.4f, 0.75f), 0.51f, {}},
-           {box(0.0f, 0.0f, 1.0f, 1.0f), 0.19f, box(0, 0, 1, 1)},  // a fifth is within
-           {box(0.0f, 0.0f, 1.0f, 1.0f), 0.21f, {}},
-           {box(0.0f, 0.0f, 0.2f, 1.0f), 0, {}},  // touches the window
-           {box(0.7f, 0.25f, 0.9f, 0.75f), 0, {}},
+           {boundaries(0.2f, 0.25f, 0.6f, 0.75f), 1, boundaries(0, 0, 1, 1)},
+           {boundaries(0.3f, 0.375f, 0.4f, 0.5f), 1, boundaries(0.25f, 0.25f, 0.5f, 0.5f)},
+           {boundaries(0.0f, 0.25f, 0.4f, 0.75f), 0.49f,
+            boundaries(0, 0, 0.5f, 1)},  // a half is within
+           {boundaries(0.0f, 0.25f, 0.4f, 0.75f), 0.51f, {}},
+           {boundaries(0.0f, 0.0f, 1.0f, 1.0f), 0.19f,
+            boundaries(0, 0, 1, 1)},  // a fifth is within
+           {boundaries(0.0f, 0.0f, 1.0f, 1.0f), 0.21f, {}},
+           {boundaries(0.0f, 0.0f, 0.2f, 1.0f), 0, {}},  // touches the window
+           {boundaries(0.7f, 0.25f, 0.9f, 0.75f), 0, {}},
        }) {
     std::vector<Box> boxes = {row.given};
     crop_boxes(boxes, window, 100, 200, row.least_overlap);
@@ -74,7 +76,7 @@ TEST(SsdCrop, HasTheKindsOfTheDetectionApi) {
 }
 
 TEST(RandomCrop, LeavesTheImageWholeWithItsProbability) {
-  const std::vector<Box> boxes = {box(0.1f, 0.1f, 1.5f, 0.2f, 7)};
+  const std::vector<Box> boxes = {boundaries(0.1f, 0.1f, 1.5f, 0.2f, 7)};
   std::vector<Box> kept = boxes;
   Scripted numbers({0.99, 0.15});  // the kind, and whether
   EXPECT_EQ(random_crop(SsdCrop(), 48, 64, kept, numbers), (Window{0, 0, 48, 64}));
@@ -86,12 +88,12 @@ TEST(RandomCrop, LeavesTheImageWholeWithItsProbability) {
 TEST(RandomCrop, TakesTheWindowThatTheNumbersGive) {
   SsdCrop crop;
   crop.kinds = {{.least_aspect = 1, .most_aspect = 1, .least_area = 0.25f, .most_area = 0.25f}};
-  std::vector<Box> boxes = {box(0.5f, 0.5f, 0.75f, 1.0f, 3)};
+  std::vector<Box> boxes = {boundaries(0.5f, 0.5f, 0.75f, 1.0f, 3)};
   Scripted numbers({0, 0.5, 0.5, 0.5, 0.5});
   // A square of a quarter of 100 x 100 has 50 rows, so no number is taken for its height.
   EXPECT_EQ(random_crop(crop, 100, 100, boxes, numbers), (Window{25, 25, 50, 50}));
   EXPECT_EQ(numbers.taken(), 5u);
-  EXPECT_THAT(boxes, ElementsAre(box(0.5f, 0.5f, 1.0f, 1.0f, 3)));
+  EXPECT_THAT(boxes, ElementsAre(boundaries(0.5f, 0.5f, 1.0f, 1.0f, 3)));
 }
 
 TEST(RandomCrop, KeepsToTheBoundsOfItsKind) {
@@ -102,7 +104,8 @@ TEST(RandomCrop, KeepsToTheBoundsOfItsKind) {
     size_t cropped = 0;
     for (uint64_t seed = 0; seed < 300; ++seed) {
       // All numbers are multiples of powers of two, so that no rounding decides what stays.
-      std::vector<Box> kept = {box(0.125f, 0.25f, 0.5f, 0.5f), box(0.625f, 0.5f, 0.875f, 0.875f)};
+      std::vector<Box> kept = {boundaries(0.125f, 0.25f, 0.5f, 0.5f),
+                               boundaries(0.625f, 0.5f, 0.875f, 0.875f)};
       Any numbers(seed);
       const size_t height = 128, width = 256;
       const Window window = random_crop(crop, height, width, kept, numbers);
@@ -134,7 +137,7 @@ TEST(RandomCrop, TakesImagesOfAnySizeWithAndWithoutBoxes) {
   for (const size_t height : {1u, 2u, 7u, 1000u}) {
     for (const size_t width : {1u, 3u, 900u}) {
       for (uint64_t seed = 0; seed < 100; ++seed) {
-        std::vector<Box> none, one = {box(0, 0, 1, 1)};
+        std::vector<Box> none, one = {boundaries(0, 0, 1, 1)};
         Any numbers(seed);
         for (std::vector<Box>* boxes : {&none, &one}) {
           const Window window = random_crop(SsdCrop(), height, width, *boxes, numbers);
@@ -150,7 +153,7 @@ TEST(RandomCrop, TakesImagesOfAnySizeWithAndWithoutBoxes) {
 
 TEST(RandomCrop, IsTheSameForTheSameNumbers) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    std::vector<Box> first = {box(0.1f, 0.2f, 0.4f, 0.5f)}, second = first;
+    std::vector<Box> first = {boundaries(0.1f, 0.2f, 0.4f, 0.5f)}, second = first;
     Any numbers(seed), again(seed);
     EXPECT_EQ(random_crop(SsdCrop(), 48, 64, first, numbers),
               random_crop(SsdCrop(), 48, 64, second, again));

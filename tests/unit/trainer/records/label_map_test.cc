@@ -9,12 +9,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-LabelMap parse(const std::string& text) {
+LabelMap parse_map(const std::string& text) {
   return LabelMap::parse(text, "FILE");
 }
 
 TEST(LabelMap, ReadsTheTextOfTheDetectionApi) {
-  const LabelMap map = parse(R"(
+  const LabelMap map = parse_map(R"(
     # COCO's ids have gaps
     item {
       name: "/m/0k4j"
@@ -36,13 +36,14 @@ TEST(LabelMap, ReadsTheTextOfTheDetectionApi) {
 }
 
 TEST(LabelMap, PassesOverFieldsThatItDoesNotHave) {
-  const LabelMap map = parse(R"(item { id: 1 name: "a" ancestor_ids: [2, 3] frequency: FREQUENT
+  const LabelMap map = parse_map(R"(item { id: 1 name: "a" ancestor_ids: [2, 3] frequency: FREQUENT
     keypoints { id: 7 label: "nose" } instance_count: 12 })");
   EXPECT_EQ(map.entries().size(), 1u);
 }
 
 TEST(LabelMap, PrefersANameToADisplayName) {
-  const LabelMap map = parse("item { id: 1 name: 'a' display_name: 'b' } item { id: 2 name: 'b' }");
+  const LabelMap map =
+      parse_map("item { id: 1 name: 'a' display_name: 'b' } item { id: 2 name: 'b' }");
   EXPECT_EQ(map.id_of("a"), 1);
   EXPECT_EQ(map.id_of("b"), 2);
 }
@@ -70,13 +71,14 @@ TEST(LabelMap, SaysWhatIsWrong) {
            {"item { " + deep, "FILE: expected a label map"},
            {std::string(100, '\0'), "FILE: expected a label map"},
        }) {
-    EXPECT_THAT(error_of([&] { parse(row.text); }), HasSubstr(row.message)) << row.message;
+    EXPECT_THAT(error_of([&] { parse_map(row.text); }), HasSubstr(row.message)) << row.message;
   }
 }
 
 // COCO has 80 ids up to 90, and the Object Detection API trains them as 90 classes.
 TEST(LabelMap, CountsClassesByIdsWhereThereIsRoom) {
-  const LabelMap map = parse("item { id: 1 name: 'a' } item { id: 4 name: 'b' display_name: 'B' }");
+  const LabelMap map =
+      parse_map("item { id: 1 name: 'a' } item { id: 4 name: 'b' display_name: 'B' }");
   for (const int64_t classes : {4, 90}) {
     EXPECT_EQ(map.class_of(1, classes), 0);
     EXPECT_EQ(map.class_of(4, classes), 3);

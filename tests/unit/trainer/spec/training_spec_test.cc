@@ -24,17 +24,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kBase = R"(
+constexpr const char* kTraining = R"(
 model: {name: mnist-mlp}
 data:
   train: {idx: {images: i, labels: l}}
 epochs: 2
 )";
 
-// kBase with `sets` ("path=value") applied, checked; the problems as text.
-std::vector<std::string> problems_with(const std::vector<std::pair<std::string, std::string>>& sets,
-                                       Document* result = nullptr) {
-  Document document = Document::parse(kBase, "training.yaml");
+// kTraining with `sets` ("path=value") applied, checked; the problems as text.
+std::vector<std::string> problems_of(const std::vector<std::pair<std::string, std::string>>& sets,
+                                     Document* result = nullptr) {
+  Document document = Document::parse(kTraining, "training.yaml");
   for (const auto& [path, value] : sets) document.set(path, value);
   std::vector<std::string> texts;
   for (const Problem& problem : validate_training(document)) texts.push_back(problem.text());
@@ -44,7 +44,7 @@ std::vector<std::string> problems_with(const std::vector<std::pair<std::string, 
 
 TrainingSpec spec_with(const std::vector<std::pair<std::string, std::string>>& sets) {
   Document document = Document::parse("", "");
-  const auto problems = problems_with(sets, &document);
+  const auto problems = problems_of(sets, &document);
   EXPECT_TRUE(problems.empty()) << problems.front();
   return to_training_spec(document.value());
 }
@@ -623,7 +623,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"checkpoint.megabytesPerSecond", "0"}}, "from 1 to"},
   };
   for (const auto& item : cases) {
-    const auto problems = problems_with(item.sets);
+    const auto problems = problems_of(item.sets);
     ASSERT_FALSE(problems.empty()) << item.text;
     EXPECT_EQ(problems.size(), 1u) << testing::PrintToString(problems);
     EXPECT_THAT(problems, ::testing::Contains(HasSubstr(item.text)));

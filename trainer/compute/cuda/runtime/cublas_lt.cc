@@ -14,7 +14,7 @@ namespace muster::compute::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-constexpr const char* kFile = "libcublasLt.so.13";
+constexpr const char* kCublasLtFile = "libcublasLt.so.13";
 
 void expect_success(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -25,9 +25,9 @@ void expect_success(cublasStatus_t status, const char* what) {
 }  // namespace
 
 struct CublasLt::Library {
-  Library() : file(dlopen(kFile, RTLD_NOW | RTLD_LOCAL)) {
+  Library() : file(dlopen(kCublasLtFile, RTLD_NOW | RTLD_LOCAL)) {
     if (file == nullptr)
-      throw Unavailable(std::string("GPU: expected cuBLASLt as ") + kFile +
+      throw Unavailable(std::string("GPU: expected cuBLASLt as ") + kCublasLtFile +
                         " in the loader's path, found: " + dlerror());
     find(create, "cublasLtCreate");
     find(destroy, "cublasLtDestroy");
@@ -49,7 +49,7 @@ struct CublasLt::Library {
   void find(Function*& function, const char* name) {
     function = reinterpret_cast<Function*>(dlsym(file, name));
     if (function == nullptr)
-      throw Unavailable(std::string("GPU: expected the function ") + name + " in " + kFile +
+      throw Unavailable(std::string("GPU: expected the function ") + name + " in " + kCublasLtFile +
                         ", found none");
   }
 

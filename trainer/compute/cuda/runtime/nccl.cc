@@ -11,15 +11,15 @@
 namespace muster::compute::cuda {
 namespace {
 
-constexpr const char* kFile = "libnccl.so.2";
+constexpr const char* kNcclFile = "libnccl.so.2";
 
 // The library stays open until the process ends: its threads may outlive the last communicator.
 class Nccl {
  public:
   Nccl() {
-    void* file = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
+    void* file = dlopen(kNcclFile, RTLD_NOW | RTLD_LOCAL);
     if (file == nullptr)
-      throw Unavailable(std::string("expected NCCL as ") + kFile +
+      throw Unavailable(std::string("expected NCCL as ") + kNcclFile +
                         " in the loader's path, found: " + dlerror());
     find(file, error_text, "ncclGetErrorString");
     find(file, make_all, "ncclCommInitAll");
@@ -53,7 +53,7 @@ class Nccl {
   static void find(void* file, Function*& function, const char* name) {
     function = reinterpret_cast<Function*>(dlsym(file, name));
     if (function == nullptr)
-      throw Unavailable(std::string("expected the function ") + name + " in " + kFile +
+      throw Unavailable(std::string("expected the function ") + name + " in " + kNcclFile +
                         ", found none");
   }
 };

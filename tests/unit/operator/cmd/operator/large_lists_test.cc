@@ -17,13 +17,13 @@ using ::testing::HasSubstr;
 
 // Pods as long as those of a job of a thousand workers, on a smaller scale: 100 of 5 KB each, of
 // which an answer may hold twelve.
-constexpr int kPods = 100;
+constexpr int kPodCount = 100;
 constexpr size_t kPodBytes = 5'000, kAnswerBytes = 64'000;
 
 class LargeListsTest : public testing::Test {
  protected:
   LargeListsTest() {
-    for (int i = 0; i < kPods; ++i) {
+    for (int i = 0; i < kPodCount; ++i) {
       const Json metadata = {{"name", "worker-" + std::to_string(i)},
                              {"namespace", "lab"},
                              {"labels", {{kube::kJobLabel, "mnist"}}},
@@ -64,14 +64,14 @@ class LargeListsTest : public testing::Test {
 
 TEST_F(LargeListsTest, AreReadInPagesThatAnAnswerCanHold) {
   list();
-  EXPECT_EQ(store_.size(), static_cast<size_t>(kPods));
+  EXPECT_EQ(store_.size(), static_cast<size_t>(kPodCount));
   EXPECT_THAT(troubles_, Contains(HasSubstr("expected an answer of at most 64000 bytes")));
 }
 
 TEST_F(LargeListsTest, AreReadInPagesThoughTheseHaveExpiredBefore) {
   pages_expire_ = true;
   list();
-  EXPECT_EQ(store_.size(), static_cast<size_t>(kPods));
+  EXPECT_EQ(store_.size(), static_cast<size_t>(kPodCount));
   EXPECT_THAT(troubles_, Contains(HasSubstr("410 Expired")));
 }
 

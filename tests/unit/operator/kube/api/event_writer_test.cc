@@ -15,9 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 
-const EventSubject kJob{"muster.dev/v1alpha1", "TrainingJob", "team", "mnist", "u1"};
+const EventSubject kSubject{"muster.dev/v1alpha1", "TrainingJob", "team", "mnist", "u1"};
 
-EventText text(const std::string& message) {
+EventText event_text(const std::string& message) {
   return {false, "ReplicaFailed", message};
 }
 
@@ -48,9 +48,9 @@ TEST(EventWriter, WritesOneObjectForEachThingAndCounts) {
   for (int process = 0; process < 2; ++process) {
     EventWriter writer(transport, "muster-operator", limits);
     std::jthread thread([&](const std::stop_token& stop) { writer.run(stop); });
-    writer.emit(kJob, text("a"));
-    writer.emit(kJob, text("a"));
-    writer.emit(kJob, {true, "JobFailed", "b"});
+    writer.emit(kSubject, event_text("a"));
+    writer.emit(kSubject, event_text("a"));
+    writer.emit(kSubject, {true, "JobFailed", "b"});
     thread.request_stop();
     thread.join();
     EXPECT_EQ(writer.dropped(), 0U);
@@ -70,13 +70,13 @@ TEST(EventWriter, LogsWhatAJobSaysAndARepetitionNotBeforeTheNextWrite) {
   EventWriter writer(transport, "muster-operator");
   testing::internal::CaptureStderr();
   log::initialize("test");
-  for (int i = 0; i < 5; ++i) writer.emit(kJob, {true, "ReplicaFailed", "worker-0 ended"});
-  writer.emit(kJob, {false, "Started", "the job starts"});
+  for (int i = 0; i < 5; ++i) writer.emit(kSubject, {true, "ReplicaFailed", "worker-0 ended"});
+  writer.emit(kSubject, {false, "Started", "the job starts"});
   std::jthread thread([&](const std::stop_token& stop) { writer.run(stop); });
   while (transport.requests().size() < 2) std::this_thread::sleep_for(1ms);
   thread.request_stop();
   thread.join();
-  for (int i = 0; i < 5; ++i) writer.emit(kJob, {true, "ReplicaFailed", "worker-0 ended"});
+  for (int i = 0; i < 5; ++i) writer.emit(kSubject, {true, "ReplicaFailed", "worker-0 ended"});
   std::istringstream log(testing::internal::GetCapturedStderr());
   std::vector<std::string> said;
   for (std::string text; std::getline(log, text);) {
@@ -99,13 +99,13 @@ TEST(EventWriter, MakesAnObjectAnewThatHasGone) {
   const auto wait_for = [&](size_t requests) {
     while (transport.requests().size() < requests) std::this_thread::sleep_for(1ms);
   };
-  writer.emit(kJob, text("a"));
+  writer.emit(kSubject, event_text("a"));
   wait_for(1);
   thread.request_stop();
   thread.join();
   server.objects.clear();
   thread = std::jthread([&](const std::stop_token& stop) { writer.run(stop); });
-  writer.emit(kJob, text("a"));
+  writer.emit(kSubject, event_text("a"));
   thread.request_stop();
   thread.join();
   ASSERT_EQ(server.objects.size(), 1U);
@@ -119,7 +119,7 @@ TEST(EventWriter, AServerThatRefusesIsNotAskedForEver) {
   limits.again = 0s;
   EventWriter writer(transport, "muster-operator", limits);
   std::jthread thread([&](const std::stop_token& stop) { writer.run(stop); });
-  writer.emit(kJob, text("a"));
+  writer.emit(kSubject, event_text("a"));
   while (transport.requests().size() < 3) std::this_thread::sleep_for(1ms);
   thread.request_stop();
   thread.join();

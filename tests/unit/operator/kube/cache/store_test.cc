@@ -15,11 +15,11 @@ std::string object(const std::string& name, const std::string& version,
   return R"({"metadata":{"name":")" + name + R"(","namespace":"team","uid":")" + uid +
          R"(","resourceVersion":")" + version + R"(","labels":{"job":")" + job + R"("}}})";
 }
-std::string event(const std::string& type, const std::string& object) {
+std::string watch_event(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}";
 }
-std::string page(const std::string& items, const std::string& version,
-                 const std::string& next = "") {
+std::string list_page(const std::string& items, const std::string& version,
+                      const std::string& next = "") {
   return R"({"metadata":{"resourceVersion":")" + version + R"(","continue":")" + next +
          R"("},"items":[)" + items + "]}";
 }
@@ -44,10 +44,11 @@ class StoreTest : public ::testing::Test {
 };
 
 TEST_F(StoreTest, AListTakesThePlaceOfWhatWasThere) {
-  list({page(object("a", "1") + "," + object("b", "2"), "5", "more"), page(object("c", "3"), "5")});
+  list({list_page(object("a", "1") + "," + object("b", "2"), "5", "more"),
+        list_page(object("c", "3"), "5")});
   EXPECT_THAT(changes_, ElementsAre("a ->1", "b ->2", "c ->3"));
   changes_.clear();
-  list({page(object("a", "1") + "," + object("c", "7"), "8")});
+  list({list_page(object("a", "1") + "," + object("c", "7"), "8")});
   EXPECT_THAT(changes_, ElementsAre("b 2>-", "c 3>7"));
   EXPECT_THAT(store_.keys(), ElementsAre("team/a", "team/c"));
 }
@@ -59,7 +60,7 @@ TEST_F(StoreTest, AListOfOneNamespaceLeavesTheOthersAsTheyAre) {
   const auto team = store_.part("team"), lab = store_.part("lab"), labs = store_.part("labs");
   const auto list = [](Mirror& mirror, const std::string& items) {
     mirror.begin_list();
-    mirror.add_page(page(items, "5"));
+    mirror.add_page(list_page(items, "5"));
     mirror.end_list();
   };
   list(*team, object("a", "1"));
@@ -68,67 +69,67 @@ TEST_F(StoreTest, AListOfOneNamespaceLeavesTheOthersAsTheyAre) {
   EXPECT_THAT(store_.keys(), ElementsAre("lab/b", "labs/c", "team/a"));
   list(*lab, "");
   EXPECT_THAT(store_.keys(), ElementsAre("labs/c", "team/a"));
-  team->apply(event("DELETED", object("a", "9")));
+  team->apply(watch_event("DELETED", object("a", "9")));
   EXPECT_THAT(store_.keys(), ElementsAre("labs/c"));
 }
 
 TEST_F(StoreTest, AListThatDoesNotEndChangesNothing) {
-  list({page(object("a", "1"), "5")});
+  list({list_page(object("a", "1"), "5")});
   store_.begin_list();
-  store_.add_page(page(object("b", "2"), "6", "more"));
+  store_.add_page(list_page(object("b", "2"), "6", "more"));
   EXPECT_THROW(store_.add_page("{\"items\":"), Unavailable);
   EXPECT_THAT(store_.keys(), ElementsAre("team/a"));
-  list({page(object("c", "3"), "7")});
+  list({list_page(object("c", "3"), "7")});
   EXPECT_THAT(store_.keys(), ElementsAre("team/c"));
 }
 
 TEST_F(StoreTest, FollowsEvents) {
-  EXPECT_EQ(store_.apply(event("ADDED", object("a", "1"))).resource_version, "1");
-  store_.apply(event("MODIFIED", object("a", "2")));
-  store_.apply(event("BOOKMARK", R"({"metadata":{"resourceVersion":"9"}})"));
+  EXPECT_EQ(store_.apply(watch_event("ADDED", object("a", "1"))).resource_version, "1");
+  store_.apply(watch_event("MODIFIED", object("a", "2")));
+  store_.apply(watch_event("BOOKMARK", R"({"metadata":{"resourceVersion":"9"}})"));
   EXPECT_EQ(store_.get("team/a")->meta.resource_version, "2");
-  store_.apply(event("DELETED", object("a", "10")));
+  store_.apply(watch_event("DELETED", object("a", "10")));
   EXPECT_EQ(store_.get("team/a"), std::nullopt);
   EXPECT_THAT(changes_, ElementsAre("a ->1", "a 1>2", "a 2>-"));
   EXPECT_TRUE(store_.find("team", "mnist").empty());
 }
 
 TEST_F(StoreTest, WhatCannotBeReadStaysAsItWasUntilItIsDeleted) {
-  list({page(object("a", "1") + "," + object("b", "2"), "5")});
+  list({list_page(object("a", "1") + "," + object("b", "2"), "5")});
   changes_.clear();
   const std::string unreadable =
       R"({"metadata":{"name":"a","namespace":"team","resourceVersion":"6"},"status":7})";
   store_.begin_list();
-  EXPECT_THAT(store_.add_page(page(unreadable + "," + object("c", "3"), "6")).unread,
+  EXPECT_THAT(store_.add_page(list_page(unreadable + "," + object("c", "3"), "6")).unread,
               ElementsAre(StartsWith("team/a is passed over: expected an object")));
   store_.end_list();
   EXPECT_THAT(changes_, ElementsAre("b 2>-", "c ->3"));
   EXPECT_EQ(store_.get("team/a")->meta.resource_version, "1");
-  const Mirror::Seen seen = store_.apply(event("MODIFIED", unreadable));
+  const Mirror::Seen seen = store_.apply(watch_event("MODIFIED", unreadable));
   EXPECT_THAT(seen.unread, StartsWith("team/a is passed over: "));
   EXPECT_EQ(seen.resource_version, "6");
   EXPECT_EQ(store_.get("team/a")->meta.resource_version, "1");
-  EXPECT_EQ(store_.apply(event("DELETED", unreadable)).unread, "");
+  EXPECT_EQ(store_.apply(watch_event("DELETED", unreadable)).unread, "");
   EXPECT_EQ(store_.get("team/a"), std::nullopt);
 }
 
 TEST_F(StoreTest, FindsByLabelAsItChanges) {
-  store_.apply(event("ADDED", object("a", "1", "mnist")));
-  store_.apply(event("ADDED", object("b", "2", "mnist")));
-  store_.apply(event("ADDED", object("c", "3", "other")));
+  store_.apply(watch_event("ADDED", object("a", "1", "mnist")));
+  store_.apply(watch_event("ADDED", object("b", "2", "mnist")));
+  store_.apply(watch_event("ADDED", object("c", "3", "other")));
   EXPECT_EQ(store_.find("team", "mnist").size(), 2U);
-  store_.apply(event("MODIFIED", object("b", "4", "other")));
+  store_.apply(watch_event("MODIFIED", object("b", "4", "other")));
   EXPECT_EQ(store_.find("team", "mnist").size(), 1U);
   EXPECT_EQ(store_.find("team", "other").size(), 2U);
   EXPECT_TRUE(store_.find("elsewhere", "mnist").empty());
 }
 
 TEST_F(StoreTest, WhatAWriteAnsweredIsTakenOverSilentlyIfItIsNewer) {
-  store_.apply(event("ADDED", object("a", "9")));
+  store_.apply(watch_event("ADDED", object("a", "9")));
   changes_.clear();
   store_.refresh(decode_object<Pod>(object("a", "10")));
   EXPECT_EQ(store_.get("team/a")->meta.resource_version, "10");
-  store_.apply(event("MODIFIED", object("a", "10")));  // our own write comes back
+  store_.apply(watch_event("MODIFIED", object("a", "10")));  // our own write comes back
   store_.refresh(decode_object<Pod>(object("a", "8")));
   store_.refresh(decode_object<Pod>(object("a", "11", "mnist", "another")));
   store_.refresh(decode_object<Pod>(object("gone", "12")));

@@ -9,12 +9,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr api::Time kNow(std::chrono::hours(24 * 365 * 56));
+constexpr api::Time kBeginning(std::chrono::hours(24 * 365 * 56));
 
 api::JobStatus status() {
   api::JobStatus status;
-  status.conditions = {{"Accepted", true, "Valid", "", kNow},
-                       {"Running", false, "ReplicasNotReady", "1 of 4 replicas are ready", kNow}};
+  status.conditions = {
+      {"Accepted", true, "Valid", "", kBeginning},
+      {"Running", false, "ReplicasNotReady", "1 of 4 replicas are ready", kBeginning}};
   status.replica_statuses[api::Role::worker] = {1, 2, 0, 0, 0};
   return status;
 }
@@ -39,12 +40,12 @@ TEST(IsReport, IsNoDecisionAndNoCount) {
   EXPECT_FALSE(changed([](auto& after) { after.records.push_back({}); }));
   EXPECT_FALSE(changed([](auto& after) { after.counted_uids = {"a"}; }));
   EXPECT_FALSE(changed([](auto& after) { after.run = 1; }));
-  EXPECT_FALSE(changed([](auto& after) { after.start_time = kNow; }));
+  EXPECT_FALSE(changed([](auto& after) { after.start_time = kBeginning; }));
   EXPECT_FALSE(changed([](auto& after) { after.observed_generation = 2; }));
   EXPECT_FALSE(changed([](auto& after) { after.conditions[0].message = "other"; }));
   EXPECT_FALSE(changed([](auto& after) { after.conditions[1].status = true; }));
   EXPECT_FALSE(changed([](auto& after) {
-    after.conditions.push_back({"FailureTarget", true, "X", "", kNow});
+    after.conditions.push_back({"FailureTarget", true, "X", "", kBeginning});
   }));
 }
 
@@ -57,7 +58,7 @@ api::TrainingJob new_job() {
 TEST(IsStart, SaysThatReplicasAreOnTheirWay) {
   api::JobStatus after = status();
   after.observed_generation = 1;
-  after.start_time = kNow;
+  after.start_time = kBeginning;
   after.records.resize(2);
   after.records[1].index = 1;
   EXPECT_TRUE(is_start(new_job(), after));
@@ -72,7 +73,7 @@ TEST(IsStart, IsTheFirstPlanOfAJobThatTrains) {
   job.name = "mnist";
   job.training = {{"epochs", 1}};
   job.transport = api::Transport::none;
-  const plan::Plan first = plan::plan(job, {}, kNow);
+  const plan::Plan first = plan::plan(job, {}, kBeginning);
   ASSERT_EQ(first.status.storage_folder, "lab-mnist");
   EXPECT_TRUE(is_start(job, first.status));
 }
@@ -82,7 +83,7 @@ TEST(IsStart, IsNotTheFirstPlanOfReplicasThatKnowEachOther) {
   api::TrainingJob job = new_job();
   job.training = {{"epochs", 1}};
   job.replicas[api::Role::worker].replicas = 2;
-  EXPECT_FALSE(is_start(job, plan::plan(job, {}, kNow).status));
+  EXPECT_FALSE(is_start(job, plan::plan(job, {}, kBeginning).status));
 }
 
 TEST(IsStart, IsNoDecisionAndNoCount) {
@@ -100,53 +101,55 @@ TEST(IsStart, IsNoDecisionAndNoCount) {
   EXPECT_FALSE(changed([](auto&, auto& after) { after.conditions[0].status = false; }));
   EXPECT_FALSE(changed([](auto&, auto& after) { after.conditions[1].status = true; }));
   EXPECT_FALSE(changed([](auto&, auto& after) {
-    after.conditions.push_back({"Suspended", true, "X", "", kNow});
+    after.conditions.push_back({"Suspended", true, "X", "", kBeginning});
   }));
   EXPECT_FALSE(changed([](auto&, auto& after) { after.records[0].attempt = 1; }));
   EXPECT_FALSE(changed([](auto&, auto& after) { after.records[0].restarts = 1; }));
   EXPECT_FALSE(changed([](auto&, auto& after) { after.counted_uids = {"a"}; }));
   EXPECT_FALSE(changed([](auto&, auto& after) { after.restarts = 1; }));
   EXPECT_FALSE(changed([](auto&, auto& after) { after.run = 1; }));
-  EXPECT_FALSE(changed([](auto&, auto& after) { after.completion_time = kNow; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.completion_time = kBeginning; }));
 }
 
 TEST(ReportPace, SpreadsReportsOfManyJobs) {
   ReportPace pace(/*per_second=*/20, /*of_a_job=*/0s);
-  EXPECT_EQ(pace.turn("a", kNow), kNow);
-  pace.wrote("a", kNow);
-  EXPECT_EQ(pace.turn("b", kNow), kNow + 50ms);
-  EXPECT_EQ(pace.turn("c", kNow), kNow + 100ms);
-  EXPECT_EQ(pace.turn("b", kNow + 10ms), kNow + 50ms) << "keeps its turn";
-  EXPECT_LE(pace.turn("b", kNow + 60ms), kNow + 60ms) << "it has come";
-  pace.wrote("b", kNow + 60ms);
-  EXPECT_EQ(pace.turn("c", kNow + 100ms), kNow + 110ms) << "not too soon after one that came late";
-  EXPECT_LE(pace.turn("c", kNow + 110ms), kNow + 110ms);
-  pace.wrote("c", kNow + 110ms);
-  EXPECT_EQ(pace.turn("d", kNow + 10s), kNow + 10s) << "time that nobody used is no debt";
-  pace.wrote("d", kNow + 10s);
-  EXPECT_EQ(pace.turn("e", kNow + 10s), kNow + 10s + 50ms);
+  EXPECT_EQ(pace.turn("a", kBeginning), kBeginning);
+  pace.wrote("a", kBeginning);
+  EXPECT_EQ(pace.turn("b", kBeginning), kBeginning + 50ms);
+  EXPECT_EQ(pace.turn("c", kBeginning), kBeginning + 100ms);
+  EXPECT_EQ(pace.turn("b", kBeginning + 10ms), kBeginning + 50ms) << "keeps its turn";
+  EXPECT_LE(pace.turn("b", kBeginning + 60ms), kBeginning + 60ms) << "it has come";
+  pace.wrote("b", kBeginning + 60ms);
+  EXPECT_EQ(pace.turn("c", kBeginning + 100ms), kBeginning + 110ms)
+      << "not too soon after one that came late";
+  EXPECT_LE(pace.turn("c", kBeginning + 110ms), kBeginning + 110ms);
+  pace.wrote("c", kBeginning + 110ms);
+  EXPECT_EQ(pace.turn("d", kBeginning + 10s), kBeginning + 10s)
+      << "time that nobody used is no debt";
+  pace.wrote("d", kBeginning + 10s);
+  EXPECT_EQ(pace.turn("e", kBeginning + 10s), kBeginning + 10s + 50ms);
 }
 
 TEST(ReportPace, NobodyWaitsForThoseWhoseReportIsMoot) {
   ReportPace pace(20, 0s);
-  EXPECT_EQ(pace.turn("first", kNow), kNow);
-  pace.wrote("first", kNow);
-  for (int i = 0; i < 100; ++i) pace.turn(std::to_string(i), kNow);
-  for (int i = 0; i < 50; ++i) pace.wrote(std::to_string(i), kNow);
+  EXPECT_EQ(pace.turn("first", kBeginning), kBeginning);
+  pace.wrote("first", kBeginning);
+  for (int i = 0; i < 100; ++i) pace.turn(std::to_string(i), kBeginning);
+  for (int i = 0; i < 50; ++i) pace.wrote(std::to_string(i), kBeginning);
   for (int i = 50; i < 100; ++i) pace.forget(std::to_string(i));
-  EXPECT_EQ(pace.turn("last", kNow), kNow + 50ms);
+  EXPECT_EQ(pace.turn("last", kBeginning), kBeginning + 50ms);
 }
 
 TEST(ReportPace, KeepsTimeBetweenReportsOfOneJob) {
   ReportPace pace(20, 2s);
-  EXPECT_EQ(pace.turn("a", kNow), kNow + 2s) << "not the first one at once";
-  EXPECT_EQ(pace.turn("a", kNow + 1s), kNow + 2s);
-  EXPECT_LE(pace.turn("a", kNow + 3s), kNow + 3s);
-  EXPECT_LE(pace.turn("a", kNow + 4s), kNow + 4s) << "it was not written";
-  pace.wrote("a", kNow + 4s);
-  EXPECT_EQ(pace.turn("a", kNow + 5s), kNow + 6s);
+  EXPECT_EQ(pace.turn("a", kBeginning), kBeginning + 2s) << "not the first one at once";
+  EXPECT_EQ(pace.turn("a", kBeginning + 1s), kBeginning + 2s);
+  EXPECT_LE(pace.turn("a", kBeginning + 3s), kBeginning + 3s);
+  EXPECT_LE(pace.turn("a", kBeginning + 4s), kBeginning + 4s) << "it was not written";
+  pace.wrote("a", kBeginning + 4s);
+  EXPECT_EQ(pace.turn("a", kBeginning + 5s), kBeginning + 6s);
   pace.forget("a");
-  EXPECT_EQ(pace.turn("a", kNow + 5s), kNow + 7s);
+  EXPECT_EQ(pace.turn("a", kBeginning + 5s), kBeginning + 7s);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr const char* kDeleted = R"({"deletionTimestamp": "2026-01-02T03:10:00Z"
 constexpr const char* kOnFailure = R"({"restartPolicy": "OnFailure"})";
 constexpr const char* kUnplaced = R"({"nodeName": null})";
 
-struct Case {
+struct PodCase {
   const char* name;
   const char* status;
   Phase phase;
@@ -32,7 +32,7 @@ struct Case {
 };
 
 // clang-format off: statuses as an API server writes them, a member a line
-const Case kCases[] = {
+const PodCase kPodCases[] = {
     {"just created", R"({"phase": "Pending", "qosClass": "BestEffort"})", Phase::pending, {}, ""},
     {"no node has room",
      R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
@@ -267,7 +267,7 @@ const Case kCases[] = {
 // clang-format on
 
 TEST(Observe, KnowsWhatBecameOfTheReplica) {
-  for (const Case& test : kCases) {
+  for (const PodCase& test : kPodCases) {
     const auto seen = observe(pod_with(test.status, test.metadata, test.spec), test.node_lost);
     ASSERT_TRUE(seen) << test.name;
     EXPECT_EQ(seen->phase, test.phase) << test.name;

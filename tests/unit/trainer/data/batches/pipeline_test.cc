@@ -40,7 +40,7 @@ Shards shards() {
   return Shards::by_record(kSamples, {.rows = 4});
 }
 
-std::vector<float> values(const compute::Batch& batch) {
+std::vector<float> values_in(const compute::Batch& batch) {
   std::vector<float> result;
   for (const void* sample : batch.features) result.push_back(*static_cast<const float*>(sample));
   return result;
@@ -51,7 +51,7 @@ class Reader {
   explicit Reader(const Dataset& dataset)
       : batcher_(dataset, shards(), true, 3), buffer_(dataset, 4) {}
   std::vector<float> at(const Cursor& cursor) {
-    return values(batcher_.fill(buffer_, cursor.epoch, cursor.batch()));
+    return values_in(batcher_.fill(buffer_, cursor.epoch, cursor.batch()));
   }
 
  private:
@@ -113,7 +113,7 @@ TEST(PipelineTest, GivesWhatABatcherGivesWhateverItsTiming) {
           Cursor cursor = cursor_of(share);
           for (int i = 0; i < 40; ++i, cursor = cursor.next(26)) {
             if (i % 9 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-            ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
+            ASSERT_EQ(values_in(pipeline.take(cursor)), reader.at(cursor)) << i;
           }
         }
       }
@@ -129,7 +129,7 @@ TEST(PipelineTest, BeginsAnewAfterAJump) {
     Cursor cursor = cursor_of(kSecond);
     for (int i = 0; i < 60; ++i) {
       if (i % 7 == 3) cursor = cursor_of({}, uint64_t(i) % 4, uint64_t(i) % 26);
-      ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
+      ASSERT_EQ(values_in(pipeline.take(cursor)), reader.at(cursor)) << i;
       if (i % 5 != 2) cursor = cursor.next(26);  // else the same once more
     }
   }
@@ -151,8 +151,8 @@ TEST(PipelineTest, CarriesOutStagesAsABatcherDoes) {
     Cursor cursor;
     for (int i = 0; i < 30; ++i, cursor = cursor.next(shards.batches_per_epoch())) {
       const compute::Batch& wanted = batcher.fill(buffer, cursor.epoch, cursor.batch());
-      const std::vector<float> taken = values(pipeline.take(cursor));
-      ASSERT_EQ(taken, values(wanted)) << i;
+      const std::vector<float> taken = values_in(pipeline.take(cursor));
+      ASSERT_EQ(taken, values_in(wanted)) << i;
       for (const float first : taken) flipped += static_cast<int>(first) % 4 == 3;
     }
   }
@@ -166,9 +166,9 @@ TEST(PipelineTest, LeavesWhatWasTakenUntilTheNextCall) {
   Cursor cursor;
   for (int i = 0; i < 20; ++i, cursor = cursor.next(26)) {
     const compute::Batch& batch = pipeline.take(cursor);
-    const std::vector<float> before = values(batch);
+    const std::vector<float> before = values_in(batch);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    ASSERT_EQ(values(batch), before);
+    ASSERT_EQ(values_in(batch), before);
   }
 }
 

@@ -45,7 +45,7 @@ IdxLabels parse_labels(const std::string& bytes) {
   return read_idx_labels(stream);
 }
 
-std::string error_of(const std::function<void()>& action) {
+std::string failure_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Invalid& error) {
@@ -82,7 +82,7 @@ TEST(Idx, RefusesAFileThatHasChangedSinceItsHeaderWasRead) {
   const std::string bytes = images_2x3(5);
   std::istringstream file(bytes);
   ByteStream stream(file, "images", bytes.size());
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(failure_of([&] {
                 read_idx_images(stream, {4, {2, 3}}, 0, {});
               }),
               HasSubstr("images: expected 4 samples of [2, 3] as before, found 5 of [2, 3]"));
@@ -107,7 +107,7 @@ TEST_P(IdxRefuses, WithFileByteExpectedAndFound) {
   const BadFile& bad = GetParam();
   for (const bool zipped : {false, true}) {
     const std::string bytes = zipped ? gzip(bad.bytes) : bad.bytes;
-    const std::string message = error_of([&] {
+    const std::string message = failure_of([&] {
       if (bad.labels) {
         parse_labels(bytes);
       } else {
@@ -157,16 +157,16 @@ TEST(Idx, RefusesTruncationAtEveryByte) {
 
 TEST(Idx, SaysHowMuchOfATruncatedFileThereIs) {
   const std::string plain = images_2x3(3);  // 16 bytes of header and 18 of pixels
-  EXPECT_THAT(error_of([&] { parse_images(plain.substr(0, 30)); }),
+  EXPECT_THAT(failure_of([&] { parse_images(plain.substr(0, 30)); }),
               HasSubstr("images: truncated: expected 34 bytes (16 of header and 3 samples of 6, by "
                         "the dimensions at byte 4), found 30"));
-  EXPECT_THAT(error_of([&] { parse_images(plain.substr(0, 16)); }),
+  EXPECT_THAT(failure_of([&] { parse_images(plain.substr(0, 16)); }),
               HasSubstr("expected 34 bytes (16 of header and 3 samples of 6, by the dimensions "
                         "at byte 4), found 16"));
-  EXPECT_THAT(error_of([&] { parse_images(gzip(plain.substr(0, 30))); }),
+  EXPECT_THAT(failure_of([&] { parse_images(gzip(plain.substr(0, 30))); }),
               HasSubstr("truncated: expected 34 bytes unpacked (16 of header and 3 samples of 6, "
                         "by the dimensions at byte 4), found 30"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(failure_of([&] {
                 parse_labels(labels_of({1, 2, 3}).substr(0, 9));
               }),
               HasSubstr("labels: truncated: expected 11 bytes (8 of header and 3 samples of 1, by "
@@ -178,12 +178,12 @@ TEST(Idx, SaysWhereGzipDataEndTooEarly) {
   for (size_t i = 16; i < plain.size(); ++i) plain[i] = static_cast<char>(i * i * 31 >> 4);
   const std::string zipped = gzip(plain);
   EXPECT_THAT(
-      error_of([&] { parse_images(zipped.substr(0, zipped.size() / 2)); }),
+      failure_of([&] { parse_images(zipped.substr(0, zipped.size() / 2)); }),
       AllOf(HasSubstr("truncated: expected 1816 bytes unpacked (16 of header and 300 samples of 6, "
                       "by the dimensions at byte 4), found "),
             HasSubstr("the gzip file of " + std::to_string(zipped.size() / 2) +
                       " bytes ends in the middle")));
-  EXPECT_THAT(error_of([&] { parse_images(zipped.substr(0, zipped.size() - 4)); }),
+  EXPECT_THAT(failure_of([&] { parse_images(zipped.substr(0, zipped.size() - 4)); }),
               HasSubstr("truncated: expected gzip's checksum after 1816 bytes unpacked, found the "
                         "end of the file at byte " +
                         std::to_string(zipped.size() - 4)));
@@ -192,20 +192,20 @@ TEST(Idx, SaysWhereGzipDataEndTooEarly) {
 TEST(Idx, RefusesADamagedGzipChecksum) {
   std::string zipped = gzip(images_2x3(3));
   zipped[zipped.size() - 6] ^= 1;
-  EXPECT_THAT(error_of([&] { parse_images(zipped); }),
+  EXPECT_THAT(failure_of([&] { parse_images(zipped); }),
               AllOf(HasSubstr("damaged gzip data at byte"), HasSubstr("CRC mismatch")));
 }
 
 TEST(Idx, RefusesWhatFollowsTheGzipData) {
   const std::string zipped = gzip(images_2x3(3));
-  EXPECT_THAT(error_of([&] { parse_images(zipped + "trailing"); }),
+  EXPECT_THAT(failure_of([&] { parse_images(zipped + "trailing"); }),
               HasSubstr("8 bytes after the end of the gzip data at byte"));
 }
 
 // The header is believed only as far as the file can hold what it says.
 TEST(Idx, AllocatesNothingForAGzipHeaderThatCannotBeTrue) {
   const std::string bytes = gzip(word(0x0803) + word(0x7fffffff) + word(28) + word(28));
-  EXPECT_THAT(error_of([&] { parse_images(bytes); }), HasSubstr("which holds at most"));
+  EXPECT_THAT(failure_of([&] { parse_images(bytes); }), HasSubstr("which holds at most"));
 }
 
 }  // namespace

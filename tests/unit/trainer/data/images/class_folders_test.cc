@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string error_of(const std::filesystem::path& folder) {
+std::string error_of_folder(const std::filesystem::path& folder) {
   try {
     list_class_folders(folder);
   } catch (const Invalid& error) {
@@ -66,13 +66,15 @@ TEST(ClassFolders, SpreadEachClassEvenly) {
 
 TEST(ClassFolders, ThatAreNoneAreRefused) {
   const TestFolder folder;
-  EXPECT_THAT(error_of(folder.path() / "none"),
+  EXPECT_THAT(error_of_folder(folder.path() / "none"),
               HasSubstr("none: expected a folder of images, found no such folder"));
-  EXPECT_THAT(error_of(folder.path()), HasSubstr("expected a folder for each class, found none"));
+  EXPECT_THAT(error_of_folder(folder.path()),
+              HasSubstr("expected a folder for each class, found none"));
   put(folder.path() / "a/1.gif", "");
-  EXPECT_THAT(error_of(folder.path()),
+  EXPECT_THAT(error_of_folder(folder.path()),
               HasSubstr("expected .jpg, .jpeg or .png files in the folders of 1 classes"));
-  EXPECT_THAT(error_of(folder.path() / "a/1.gif"), HasSubstr("1.gif: expected a folder of images"));
+  EXPECT_THAT(error_of_folder(folder.path() / "a/1.gif"),
+              HasSubstr("1.gif: expected a folder of images"));
 }
 
 }  // namespace

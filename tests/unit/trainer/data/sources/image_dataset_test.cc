@@ -67,7 +67,7 @@ std::vector<uint8_t> sample_of(const Dataset& dataset, uint64_t index,
   return pixels;
 }
 
-std::string error_of(const spec::DataSource& source) {
+std::string error_of_source(const spec::DataSource& source) {
   try {
     two_epochs(*open_dataset(source), 1);
   } catch (const Invalid& error) {
@@ -195,7 +195,7 @@ TEST(ImageDataset, FailsWhereTooManyAreDamaged) {
   put_images(folder.path());
   put(folder.path() / "a/12.jpg", "no image");
   EXPECT_THAT(
-      error_of(folder_source(folder.path())),
+      error_of_source(folder_source(folder.path())),
       AllOf(HasSubstr("a/12.jpg: expected a JPEG or PNG, found bytes that begin with 6e 6f"),
             HasSubstr("expected at most a share of 0.01 of 12, as maxCorrupt says, found "
                       "1")));
@@ -203,7 +203,8 @@ TEST(ImageDataset, FailsWhereTooManyAreDamaged) {
   images.max_corrupt = 1;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
     if (entry.is_regular_file()) put(entry.path(), "no image");
-  EXPECT_THAT(error_of(folder_source(folder.path(), images)), HasSubstr("expected a JPEG or PNG"));
+  EXPECT_THAT(error_of_source(folder_source(folder.path(), images)),
+              HasSubstr("expected a JPEG or PNG"));
 }
 
 TEST(ImageDataset, MissesAFileThatIsGone) {
@@ -214,7 +215,7 @@ TEST(ImageDataset, MissesAFileThatIsGone) {
     source.kind = spec::ImageCsvSource{
         folder.write("list.csv", "a/10.png,0\nb/none.jpg,1\n"), "", {}, settings(8, 10)};
     source.cache = cache;
-    EXPECT_THAT(error_of(source), HasSubstr("b/none.jpg"));
+    EXPECT_THAT(error_of_source(source), HasSubstr("b/none.jpg"));
   }
 }
 
@@ -230,7 +231,8 @@ TEST(ImageDataset, UsesThePartThatTheSelectionLeaves) {
   EXPECT_EQ(part->label_count(), 2);
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(part->describe(i), whole->describe(i + 3));
   source.skip = 12;
-  EXPECT_THAT(error_of(source), HasSubstr("skip: expected less than its 12 samples, found 12"));
+  EXPECT_THAT(error_of_source(source),
+              HasSubstr("skip: expected less than its 12 samples, found 12"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string error_of(const std::function<void()>& action) {
+std::string message_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Invalid& error) {
@@ -194,7 +194,7 @@ TEST_F(PredictPicturesTest, TellsOfAsManyClassesAsAreWanted) {
 
 TEST_F(PredictPicturesTest, RefusesAFolderWithoutPictures) {
   fs::create_directories(folder_ / "empty");
-  EXPECT_THAT(error_of([&] { predicted(job_, {folder_ / "empty"}); }),
+  EXPECT_THAT(message_of([&] { predicted(job_, {folder_ / "empty"}); }),
               HasSubstr("empty: expected .jpg, .jpeg or .png files in it, found none"));
 }
 
@@ -222,14 +222,14 @@ TEST(PredictPictures, TakesGreyPicturesForAModelOfIdxImages) {
   EXPECT_EQ(picture["probability"], sample["probability"]);
   EXPECT_EQ(picture["class"], std::to_string(sample["predicted"].get<int>()));
   make_older(checkpoint_in(folder / "job"));
-  EXPECT_THAT(error_of([&] { predicted(folder / "job", {folder / "five.png"}); }),
+  EXPECT_THAT(message_of([&] { predicted(folder / "job", {folder / "five.png"}); }),
               HasSubstr("expected the files of data.train.idx"));
 }
 
 TEST(PredictPictures, RefusesAModelThatWasNotTrainedOnImages) {
   const fs::path folder = fresh_folder("predict-floats");
   ASSERT_EQ(run_alone(alone(folder, write_training(folder, "steps: 1\n")), {}, nullptr), kSuccess);
-  EXPECT_THAT(error_of([&] { predicted(folder / "job", {"x.jpg"}); }),
+  EXPECT_THAT(message_of([&] { predicted(folder / "job", {"x.jpg"}); }),
               AllOf(HasSubstr("expected a model that was trained on images"),
                     HasSubstr("samples are [8] of floats")));
 }
