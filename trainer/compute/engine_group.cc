@@ -1,5 +1,6 @@
 #include "trainer/compute/engine_group.h"
 
+#include "common/error.h"
 #include "trainer/compute/cuda/engine_group.h"
 
 namespace muster::compute {
@@ -17,7 +18,12 @@ std::unique_ptr<EngineGroup> EngineGroup::create(std::span<Engine* const> engine
   if (gpus.empty()) return nullptr;
   auto links = gpus[0]->link(gpus, why);
   if (links.empty()) return nullptr;
-  return std::make_unique<cuda::CudaEngineGroup>(on_gpus, std::move(links), optimizer);
+  try {
+    return std::make_unique<cuda::CudaEngineGroup>(on_gpus, std::move(links), optimizer);
+  } catch (const Unavailable& error) {
+    why = error.what();
+    return nullptr;
+  }
 }
 
 }  // namespace muster::compute

@@ -29,9 +29,6 @@ class EngineGroup {
   // update. Each engine's thread calls it, with the same arguments. If it throws on one thread, it
   // throws Unavailable on all others.
   virtual void update(int engine, const UpdateArguments& arguments) = 0;
-  // Makes update() throw Unavailable on all threads, for one of them will not call it. Any thread
-  // may call it.
-  virtual void abandon() noexcept = 0;
 };
 
 }  // namespace muster::compute

@@ -30,8 +30,8 @@ struct BoxCoder {
               std::span<float> boxes) const;
 
   // The same of one box, with its four codes.
-  MUSTER_INLINE void encode(const Box& box, const Box& anchor, float* code) const;
-  MUSTER_INLINE Box decode(const float* code, const Box& anchor) const;
+  MUSTER_INLINE void encode_one(const Box& box, const Box& anchor, float* code) const;
+  MUSTER_INLINE Box decode_one(const float* code, const Box& anchor) const;
 
  private:
   struct CenterAndSize {
@@ -44,7 +44,7 @@ struct BoxCoder {
   }
 };
 
-MUSTER_INLINE void BoxCoder::encode(const Box& box, const Box& anchor, float* code) const {
+MUSTER_INLINE void BoxCoder::encode_one(const Box& box, const Box& anchor, float* code) const {
   constexpr float kEpsilon = 1e-8f;
   const CenterAndSize inner = center_and_size(box), outer = center_and_size(anchor);
   const float outer_height = outer.height + kEpsilon;
@@ -55,7 +55,7 @@ MUSTER_INLINE void BoxCoder::encode(const Box& box, const Box& anchor, float* co
   code[3] = std::log((inner.width + kEpsilon) / outer_width) * width_scale;
 }
 
-MUSTER_INLINE Box BoxCoder::decode(const float* code, const Box& anchor) const {
+MUSTER_INLINE Box BoxCoder::decode_one(const float* code, const Box& anchor) const {
   const CenterAndSize outer = center_and_size(anchor);
   const float y = code[0] / y_scale * outer.height + outer.y;
   const float x = code[1] / x_scale * outer.width + outer.x;

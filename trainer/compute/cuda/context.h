@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,12 +29,18 @@ struct ValueMemory {
   // Only convolutions meet such values.
   std::unique_ptr<NormalizedValue> normalized;
 
-  float* values() const { return reinterpret_cast<float*>(data->data()); }
-  float* gradients() const { return reinterpret_cast<float*>(gradient->data()); }
-  // The same for convolutions, which meet both formats.
+  float* values() const { return plain(data); }
+  float* gradients() const { return plain(gradient); }
+  // For convolutions, which meet normalized values and both formats.
   Numbers numbers() const { return {data->data(), half}; }
   Numbers gradient_numbers() const { return {gradient->data(), half}; }
   Reader reader() const { return normalized ? normalized->reader() : Reader{numbers()}; }
+
+ private:
+  float* plain(const std::unique_ptr<GpuArray<char>>& memory) const {
+    if (normalized) throw std::logic_error("expected a value that is written");
+    return reinterpret_cast<float*>(memory->data());
+  }
 };
 
 // What a step needs besides parameters, in the GPU's memory.

@@ -239,16 +239,12 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
   divisors.rows = batch.rows;
   divisors.weight = weight_ = loss_->prepare(batch);
   arguments.divide_by(divisors);
-  const size_t own_slots = optimizer.average_slot().value_or(slots.size());
-  const auto slot = [&](size_t i) {
-    return i < slots.size() ? own_kind(*slots[i]).data() : nullptr;
-  };
+  std::vector<float*> slots_on_gpu;
+  for (Memory* slot : slots) slots_on_gpu.push_back(own_kind(*slot).data());
   const bool whole = optimizer.needs_whole_tensors();
   Form now = form(whole ? Kind::gradients : Kind::training, batch);
   FlatBuffers buffers = now.buffers;
-  if (own_slots > 0) buffers.first = slot(0);
-  if (own_slots > 1) buffers.second = slot(1);
-  if (own_slots < slots.size()) buffers.average = slot(own_slots);
+  set_slots(optimizer, slots_on_gpu, buffers);
   if (!whole) {
     update_.prepare(optimizer, arguments, buffers);
     now.buffers = buffers;

@@ -134,10 +134,9 @@ void CudaEngineGroup::ask(size_t index, const UpdateArguments& arguments) {
     if (index > 0) gpu.launch(Copy{1, size, leaves[0], size, gradients + share.begin, size, false});
   }
   FlatBuffers buffers{floats_of(member.engine.parameters()), gradients, nullptr, nullptr, nullptr};
-  const size_t count = member.slots.size(), own = optimizer_.average_slot().value_or(count);
-  if (own > 0) buffers.first = member.slots[0].data();
-  if (own > 1) buffers.second = member.slots[1].data();
-  if (own < count) buffers.average = member.slots[own].data();
+  std::vector<float*> slots;
+  for (CudaMemory& slot : member.slots) slots.push_back(slot.data());
+  set_slots(optimizer_, slots, buffers);
   member.update.prepare(optimizer_, arguments, buffers);
   member.update.apply(buffers);
   member.link->share(buffers.parameters, shares_);
@@ -148,13 +147,9 @@ void CudaEngineGroup::update(int engine, const UpdateArguments& arguments) {
   try {
     ask(static_cast<size_t>(engine), arguments);
   } catch (...) {
-    abandon();
+    for (Member& member : members_) member.link->abandon();
     throw;
   }
-}
-
-void CudaEngineGroup::abandon() noexcept {
-  for (Member& member : members_) member.link->abandon();
 }
 
 }  // namespace muster::compute::cuda

@@ -21,7 +21,6 @@ class CudaEngineGroup : public EngineGroup {
   Memory& parameters() override { return *parameters_; }
   std::span<Memory* const> slots() override { return slot_views_; }
   void update(int engine, const UpdateArguments& arguments) override;
-  void abandon() noexcept override;
 
  private:
   struct Member {
@@ -30,7 +29,7 @@ class CudaEngineGroup : public EngineGroup {
     const std::unique_ptr<GpuLink> link;
     GpuArray<float> inbox;  // the others' gradients of its share
     TensorUpdate update;
-    std::deque<CudaMemory> slots;
+    std::deque<CudaMemory> slots;  // each as large as the parameters; its share of them is used
   };
 
   void ask(size_t member, const UpdateArguments& arguments);

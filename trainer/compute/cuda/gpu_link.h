@@ -18,8 +18,8 @@ class GpuLink {
                         std::span<float* const> to) = 0;
   // Each member's part of `values` goes to the same place of all others.
   virtual void share(float* values, std::span<const Range> parts) = 0;
-  // Makes what this member has asked for end, whether it is done or not. Any thread may call it.
-  // The link is of no more use.
+  // Makes all members' calls, and the waiting for their GPUs, throw Unavailable. Any thread may
+  // call it. The links are of no more use.
   virtual void abandon() noexcept = 0;
 };
 

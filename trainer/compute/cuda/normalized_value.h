@@ -10,10 +10,38 @@ namespace muster::compute::cuda {
 class Context;
 struct ValueMemory;
 
+// A layer of batch normalization of numbers z, [rows * places, columns]; see kernels/normalized.h.
+class NormalizationStep {
+ public:
+  // `bounds` limit the result: those of the rectifier behind the layer, if that belongs to it.
+  NormalizationStep(Context& context, const Node& node, Bounds bounds, int64_t width);
+
+  // Asks for the statistics, after z of all rows has been written.
+  void forward(const Step& step, Numbers z) const;
+  // Asks for the gradients of gamma and beta, and for dz (+)= that of z unless dz is null, after
+  // dy, the gradient of the result, is complete.
+  void backward(const Step& step, Numbers z, Numbers dy, Numbers dz, bool accumulate) const;
+  // Reads the result.
+  Reader reader(Numbers z) const;
+
+  int64_t columns() const { return columns_; }
+  int64_t places() const { return places_; }
+
+ private:
+  ColumnScales scales() const;
+
+  Context& context_;
+  const float epsilon_;
+  const bool trainable_;
+  const Bounds bounds_;
+  const int64_t columns_, places_;
+  const int64_t gamma_, beta_, moving_mean_, moving_variance_;  // offsets
+  GpuArray<float> scales_;  // [6, columns], in the order of ColumnScales
+};
+
 // A value that is never written: of the output of a convolution, its batch normalization and a
 // rectifier only the convolution's raw output z is kept, and who reads the value computes it from
-// that; see kernels/normalized.h. z and the gradient of the value are bfloat16, if that is the
-// engine's precision.
+// that. z and the gradient of the value are bfloat16, if that is the engine's precision.
 class NormalizedValue {
  public:
   NormalizedValue(Context& context, const Fusion& fusion, const ValueMemory& memory);
@@ -26,16 +54,8 @@ class NormalizedValue {
   Reader reader() const;
 
  private:
-  ColumnScales scales() const;
-
-  Context& context_;
   const ValueMemory& memory_;
-  const float epsilon_;
-  const bool trainable_;
-  const Bounds bounds_;
-  const int64_t columns_, places_;
-  const int64_t gamma_, beta_, moving_mean_, moving_variance_;  // offsets
-  GpuArray<float> scales_;  // [6, columns], in the order of ColumnScales
+  const NormalizationStep normalization_;
 };
 
 }  // namespace muster::compute::cuda

@@ -7,7 +7,7 @@
 namespace muster::compute::cuda {
 
 // An array in a GPU's memory, of floats or of bfloat16: a float's upper half, rounded to the
-// nearest, ties to even; NaN stays NaN. Whether it may be written is known to who has it.
+// nearest, ties to even; NaN stays NaN. The type does not say whether the array may be written.
 class Numbers {
  public:
   Numbers() = default;

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "trainer/compute/cuda/gpu.h"
 #include "trainer/compute/optimizer.h"
 
 namespace muster::compute::cuda {
+
+// Says where an optimizer's slots lie.
+void set_slots(const Optimizer& optimizer, std::span<float* const> slots, FlatBuffers& buffers);
 
 // The optimizer's update of a range of a layout on a GPU.
 class TensorUpdate {

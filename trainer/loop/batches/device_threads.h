@@ -1,9 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "trainer/host/team.h"
 
@@ -15,13 +15,14 @@ class DeviceThreads {
   // `exclusive`: see Team.
   DeviceThreads(int devices, bool exclusive);
 
-  // Runs work(device) for each device, on that device's thread. Throws what the first of those that
-  // failed has thrown, once all have returned.
+  // Runs work(device) for each device, on that device's thread. Once all have returned, it throws
+  // what was thrown first.
   void each(const std::function<void(int)>& work);
 
  private:
-  std::unique_ptr<host::Team> team_;          // null with one device
-  std::vector<std::exception_ptr> failures_;  // of each device
+  std::unique_ptr<host::Team> team_;  // null with one device
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;  // the first
 };
 
 }  // namespace muster::loop

@@ -70,7 +70,8 @@ std::optional<LocalSynchronizer::Group> LocalSynchronizer::make_group() const {
                  why);
   if (!group) return std::nullopt;
   const auto count = static_cast<int>(devices.size());
-  return Group{std::move(group), std::move(devices), DeviceThreads(count, /*exclusive=*/true),
+  return Group{std::move(group), std::move(devices),
+               std::make_unique<DeviceThreads>(count, /*exclusive=*/true),
                std::vector<compute::LossSums>(static_cast<size_t>(count))};
 }
 
@@ -145,7 +146,7 @@ Synchronizer::StepResult LocalSynchronizer::step() {
 
 Synchronizer::StepResult LocalSynchronizer::step_on_devices(compute::UpdateArguments arguments) {
   const auto count = static_cast<int>(group_->devices.size());
-  group_->threads.each([&](int device) {
+  group_->threads->each([&](int device) {
     const auto at = static_cast<size_t>(device);
     const Turn turn{.first = device, .count = 1, .distance = count, .taken = 0};
     const Work work = assembly_.workload->part_of(position(), turn);
@@ -155,7 +156,7 @@ Synchronizer::StepResult LocalSynchronizer::step_on_devices(compute::UpdateArgum
   StepResult result;
   for (const compute::LossSums& sums : group_->sums) result.sums += sums;
   arguments.divide_by(result.sums);
-  group_->threads.each([&](int device) { group_->engines->update(device, arguments); });
+  group_->threads->each([&](int device) { group_->engines->update(device, arguments); });
   return result;
 }
 

@@ -14,7 +14,8 @@ namespace muster::loop {
 // The synchronizer of a process by itself. One device trains in place, with parameters and slots in
 // its own memory. If several devices or batches make a step, the devices add up their gradients and
 // hold the state if they can (compute::EngineGroup); else the host does. The bits are those of a
-// collective of one member. A step allocates nothing and takes no lock.
+// collective of one member. A step of one device, or on the host, allocates nothing and takes no
+// lock.
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from` is the checkpoint to resume from; if null, training starts from the initializers. Throws
@@ -45,7 +46,7 @@ class LocalSynchronizer : public Synchronizer {
   struct Group {
     std::unique_ptr<compute::EngineGroup> engines;
     std::vector<FedEngine> devices;
-    DeviceThreads threads;
+    std::unique_ptr<DeviceThreads> threads;
     std::vector<compute::LossSums> sums;  // of each device
   };
 

@@ -10,7 +10,8 @@
 namespace muster::compute::cuda {
 
 // The loss of a single-shot detector, step by step. What a step computes is said by the class or
-// the function of trainer/detection that does it on the host.
+// the function of trainer/detection that does it on the host. Here the losses of anchors are added
+// up in float32, and there in float64: where two are nearly the same, another one may be harder.
 
 constexpr auto kListHeader = static_cast<int64_t>(detection::ObjectList::kHeader);
 constexpr auto kObjectFloats = static_cast<int64_t>(detection::ObjectList::kFloats);
@@ -120,6 +121,7 @@ struct MatchAnchors {
         if (similarity(a, object) == largest) return static_cast<float>(-a);
       return static_cast<float>(-anchors.count);
     });
+    if (best <= static_cast<float>(-anchors.count)) return;
     block.each([&](int64_t thread) {
       int32_t& claimed_by = anchors.claimed_by[first + static_cast<int64_t>(-best)];
       if (thread == 0 && claimed_by == detection::kUnmatched) claimed_by = static_cast<int32_t>(i);
@@ -151,7 +153,7 @@ struct MatchAnchors {
     const float* object = list + match * kObjectFloats;
     anchors.labels[at] = static_cast<int32_t>(object[detection::ObjectList::kLabel]) + 1;
     anchors.class_weights[at] = anchors.code_weights[at] = weight_of(object);
-    coder.encode(box_in(object), box_in(anchors.boxes + 4 * anchor), code);
+    coder.encode_one(box_in(object), box_in(anchors.boxes + 4 * anchor), code);
     return weight_of(object) > 0;
   }
 };
@@ -181,7 +183,7 @@ struct AnchorLosses {
               ? 0.0f
               : anchors.code_weights[i] * code_loss(code, anchors.codes + 4 * i);
       const detection::Box found =
-          detection::upright(coder.decode(code, box_in(anchors.boxes + 4 * anchor)));
+          detection::upright(coder.decode_one(code, box_in(anchors.boxes + 4 * anchor)));
       const float area = detection::area(found);
       write_box(found, anchors.boxes_found + 4 * i);
       anchors.areas[i] = area > 0 && area < INFINITY ? area : 0.0f;
@@ -217,8 +219,8 @@ struct AnchorLosses {
 
 constexpr int32_t kUndecided = 0, kSelected = 1, kSuppressed = 2;
 
-// An anchor's rivals are those of a larger loss, or of the same and a lower index, whose box nearly
-// is its own.
+// An anchor's rivals are those of a larger loss, or of the same and a lower index, whose predicted
+// box and its own overlap by more than iou_threshold.
 struct Rivals {
   float iou_threshold;
   Anchors anchors;

@@ -39,55 +39,6 @@ struct ColumnSums {
   }
 };
 
-// Sums of (x - mean)^2, where mean = scale * sums.
-struct CentredSquares {
-  int64_t rows, columns;
-  const float* x;
-  const float* sums;
-  float scale;
-  float* parts;
-
-  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
-  template <class Block>
-  MUSTER_INLINE void operator()(Block& block) const {
-    for_parts(block, rows, columns, [&](int64_t part, int64_t column, int64_t begin, int64_t end) {
-      const float mean = sums[column] * scale;
-      float sum = 0;
-      for (int64_t r = begin; r < end; ++r) {
-        const float d = x[r * columns + column] - mean;
-        sum = fma(d, d, sum);
-      }
-      parts[part * columns + column] = sum;
-    });
-  }
-};
-
-// Sums of dy, and behind them sums of dy (x - mean) inverse: [2, parts, columns].
-struct NormalizedProducts {
-  int64_t rows, columns;
-  const float* x;
-  const float* dy;
-  const float* mean;
-  const float* inverse;
-  float* parts;
-
-  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
-  template <class Block>
-  MUSTER_INLINE void operator()(Block& block) const {
-    for_parts(block, rows, columns, [&](int64_t part, int64_t column, int64_t begin, int64_t end) {
-      const float centre = mean[column], factor = inverse[column];
-      float sum = 0, product = 0;
-      for (int64_t r = begin; r < end; ++r) {
-        const int64_t at = r * columns + column;
-        sum += dy[at];
-        product = fma(dy[at], (x[at] - centre) * factor, product);
-      }
-      parts[part * columns + column] = sum;
-      parts[(parts_of(rows) + part) * columns + column] = product;
-    });
-  }
-};
-
 // Returns the sum of in[part, column] over the parts.
 template <class Block>
 MUSTER_INLINE float sum_of_parts(Block& block, int64_t parts, int64_t columns, const float* in,

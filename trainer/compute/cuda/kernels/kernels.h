@@ -9,7 +9,6 @@
 #include "trainer/compute/cuda/kernels/copy.h"
 #include "trainer/compute/cuda/kernels/dropout.h"
 #include "trainer/compute/cuda/kernels/losses.h"
-#include "trainer/compute/cuda/kernels/normalization.h"
 #include "trainer/compute/cuda/kernels/normalized.h"
 #include "trainer/compute/cuda/kernels/softmax.h"
 #include "trainer/compute/cuda/kernels/update.h"
@@ -23,13 +22,12 @@ struct Kernels {};
 // Every kernel. A new one gets its line here.
 using KernelList =
     Kernels<ConvertBytes, ConvertFloats, Copy, BiasActivation, ActivationGradient, DropElements,
-            ColumnSums, CentredSquares, NormalizedProducts, SumParts, FinishStatistics,
-            InverseDeviation, Normalize, NormalizeGradient, ScaleGradient, Softmax, SoftmaxGradient,
-            SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors,
-            GatherPatches, ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts,
-            Pool, PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors,
-            AnchorGradients, ReadValues, PartStatistics, JoinStatistics, FixedScales, PartGradients,
-            JoinGradients, NormalizedGradient>;
+            ColumnSums, SumParts, Softmax, SoftmaxGradient, SoftmaxCrossEntropyRows,
+            SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors, GatherPatches,
+            ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts, Pool,
+            PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors, AnchorGradients,
+            ReadValues, PartStatistics, JoinStatistics, FixedScales, PartGradients, JoinGradients,
+            NormalizedGradient>;
 
 // Returns the place of a kernel in a list.
 template <class Kernel, class... Some>

@@ -5,14 +5,14 @@
 
 namespace muster::compute::cuda {
 
-// Values of which only the raw outputs z of a convolution are kept, [rows, columns] without gaps.
-// Batch normalization and a rectifier together are
+// Batch normalization of z, [rows, columns] without gaps, and a rectifier behind it:
 //   y = min(max(z * scale + shift, low), high).
-// Everything else has one number for each column. The formulas are those of
-// cpu/kernels/normalized.inc.
+// Everything else has one number for each column: the statistics are over all rows. The formulas
+// are those of cpu/kernels/normalized.inc.
 
 struct Bounds {
   float low, high;
+  static constexpr Bounds none() { return {-INFINITY, INFINITY}; }
 };
 
 // Reads y, or z itself if there is no scale.
@@ -213,13 +213,14 @@ struct JoinGradients {
   }
 };
 
-// dz from dy. Where the statistics count as constants there is no slope.
+// dz (+)= the gradient of z from dy. Where the statistics count as constants there is no slope.
 struct NormalizedGradient {
   int64_t rows, columns;
   Numbers z, dy;
   ColumnScales scales;
   Bounds bounds;
   Numbers dz;
+  bool accumulate;
 
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
   template <class Block>
@@ -230,7 +231,8 @@ struct NormalizedGradient {
       const float g = inner_gradient(raw, dy.load(i), scale, scales.shift[c], bounds);
       const float through =
           scales.slope == nullptr ? 0.0f : fma(raw, scales.slope[c], scales.offset[c]);
-      dz.store(i, fma(g, scale, -through));
+      const float d = fma(g, scale, -through);
+      dz.store(i, accumulate ? d + dz.load(i) : d);
     });
   }
 };

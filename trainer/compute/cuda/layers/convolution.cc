@@ -8,8 +8,8 @@ namespace muster::compute::cuda {
 namespace {
 
 // By products of matrices: what the window covers at each place is a row of a matrix, the patches.
-// For a convolution of single places they are its image itself, if it is written in the format of
-// the factors. Only so many samples are done at once as the context allows patches.
+// For a convolution of single places they are its image itself, if that is floats in memory and the
+// factors are floats too. Only so many samples are done at once as the context allows patches.
 class ConvolutionOperation : public Operation {
  public:
   ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)

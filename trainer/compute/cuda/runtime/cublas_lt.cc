@@ -83,17 +83,20 @@ struct CublasLt::Plan {
     layout(c, product.c, n, m, product.ldc);
     cublasLtMatmulPreference_t preference = nullptr;
     expect_success(library.create_preference(&preference), "cublasLtMatmulPreferenceCreate");
-    library.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace,
-                           sizeof kWorkspace);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      expect_success(library.set_preference(preference, attribute, &value, sizeof value),
+                     "cublasLtMatmulPreferenceSetAttribute");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+    // Parts of a sum are added up in float32, whatever the format of the result.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
     const std::pair<cublasLtMatmulPreferenceAttributes_t, Numbers> alignments[] = {
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.b},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.a},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product.c},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product.c}};
-    for (const auto& [attribute, numbers] : alignments) {
-      const uint32_t bytes = alignment_of(numbers);
-      library.set_preference(preference, attribute, &bytes, sizeof bytes);
-    }
+    for (const auto& [attribute, numbers] : alignments) prefer(attribute, alignment_of(numbers));
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;
     const cublasStatus_t status =

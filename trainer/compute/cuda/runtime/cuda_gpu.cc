@@ -1,5 +1,7 @@
 #include <cuda_runtime.h>
 
+#include <functional>
+#include <thread>
 #include <utility>
 
 #include "common/error.h"
@@ -60,6 +62,8 @@ class CudaGpu : public Gpu {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
     name_ = properties.name;
+    // Loading a kernel later could wait for one of another GPU that waits for this one.
+    load_kernels();
   }
 
   std::string name() const override { return name_; }
@@ -68,9 +72,11 @@ class CudaGpu : public Gpu {
     select();
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes), "cudaMalloc");
-    const cudaError_t error = cudaMemset(memory, 0, bytes);
+    // Our streams do not wait for the one of cudaMemset.
+    cudaError_t error = cudaMemsetAsync(memory, 0, bytes, copies_);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(copies_);
     if (error != cudaSuccess) cudaFree(memory);
-    check(error, "cudaMemset");
+    check(error, "cudaMemsetAsync");
     return memory;
   }
   void release(void* memory) noexcept override { cudaFree(memory); }
@@ -94,7 +100,13 @@ class CudaGpu : public Gpu {
   }
   void wait() override {
     select();
-    check(cudaStreamSynchronize(work_), "cudaStreamSynchronize");
+    if (!*watch_) return check(cudaStreamSynchronize(work_), "cudaStreamSynchronize");
+    while (true) {
+      const cudaError_t state = cudaStreamQuery(work_);
+      (*watch_)();
+      if (state != cudaErrorNotReady) return check(state, "cudaStreamQuery");
+      std::this_thread::yield();
+    }
   }
   Completion mark() override {
     select();
@@ -122,7 +134,7 @@ class CudaGpu : public Gpu {
     std::vector<NcclMember> members;
     for (Gpu* gpu : gpus) {
       const auto& one = dynamic_cast<CudaGpu&>(*gpu);
-      members.push_back({one.ordinal_, one.work_});
+      members.push_back({one.ordinal_, one.work_, one.watch_});
     }
     return link_by_nccl(members, why);
   }
@@ -161,6 +173,7 @@ class CudaGpu : public Gpu {
   const int ordinal_;
   std::string name_;
   const Stream work_, copies_;
+  const std::shared_ptr<std::function<void()>> watch_ = std::make_shared<std::function<void()>>();
   CublasLt products_;
 };
 

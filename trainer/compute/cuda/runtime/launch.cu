@@ -1,3 +1,5 @@
+#include <span>
+
 #include "trainer/compute/cuda/kernels/kernels.h"
 #include "trainer/compute/cuda/runtime/block.cuh"
 #include "trainer/compute/cuda/runtime/check.h"
@@ -12,20 +14,28 @@ __global__ void __launch_bounds__(kBlockThreads) run(const Kernel kernel) {
   kernel(block);
 }
 
-// Returns the entry of the kernel with this place.
+// Returns the entries of the kernels, in the order of the list.
 template <class... Kernel>
-const void* entry_of(size_t kernel, Kernels<Kernel...>) {
+std::span<const void* const> entries_of(Kernels<Kernel...>) {
   static const void* const entries[] = {reinterpret_cast<const void*>(&run<Kernel>)...};
-  return entries[kernel];
+  return entries;
 }
 
 }  // namespace
 
+void load_kernels() {
+  for (const void* entry : entries_of(KernelList{})) {
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, entry), "cudaFuncGetAttributes");
+  }
+}
+
 void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream) {
   void* pointers[] = {const_cast<void*>(arguments)};
-  check(cudaLaunchKernel(entry_of(kernel, KernelList{}), dim3(static_cast<unsigned>(shape.blocks)),
-                         dim3(static_cast<unsigned>(kBlockThreads)), pointers, 0, stream),
-        "cudaLaunchKernel");
+  check(
+      cudaLaunchKernel(entries_of(KernelList{})[kernel], dim3(static_cast<unsigned>(shape.blocks)),
+                       dim3(static_cast<unsigned>(kBlockThreads)), pointers, 0, stream),
+      "cudaLaunchKernel");
 }
 
 }  // namespace muster::compute::cuda

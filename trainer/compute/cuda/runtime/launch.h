@@ -9,6 +9,9 @@
 namespace muster::compute::cuda {
 
 // Asks a stream for the kernel with this place in KernelList. `arguments` is its struct.
+// Loads all kernels onto the current GPU.
+void load_kernels();
+
 void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream);
 
 }  // namespace muster::compute::cuda

@@ -4,6 +4,9 @@
 #include <nccl.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 #include "common/error.h"
 #include "trainer/compute/cuda/runtime/check.h"
@@ -22,7 +25,9 @@ class Nccl {
       throw Unavailable(std::string("expected NCCL as ") + kNcclFile +
                         " in the loader's path, found: " + dlerror());
     find(file, error_text, "ncclGetErrorString");
-    find(file, make_all, "ncclCommInitAll");
+    find(file, make_id, "ncclGetUniqueId");
+    find(file, make, "ncclCommInitRankConfig");
+    find(file, state, "ncclCommGetAsyncError");
     find(file, destroy, "ncclCommDestroy");
     find(file, abort, "ncclCommAbort");
     find(file, begin_group, "ncclGroupStart");
@@ -39,7 +44,9 @@ class Nccl {
   }
 
   decltype(ncclGetErrorString)* error_text = nullptr;
-  decltype(ncclCommInitAll)* make_all = nullptr;
+  decltype(ncclGetUniqueId)* make_id = nullptr;
+  decltype(ncclCommInitRankConfig)* make = nullptr;
+  decltype(ncclCommGetAsyncError)* state = nullptr;
   decltype(ncclCommDestroy)* destroy = nullptr;
   decltype(ncclCommAbort)* abort = nullptr;
   decltype(ncclGroupStart)* begin_group = nullptr;
@@ -58,69 +65,130 @@ class Nccl {
   }
 };
 
+// Each communicator is used by the thread of its GPU alone, from the first exchange on.
 class NcclLink : public GpuLink {
  public:
   NcclLink(std::shared_ptr<const Nccl> nccl, ncclComm_t communicator, const NcclMember& member,
-           int rank)
-      : nccl_(std::move(nccl)), communicator_(communicator), member_(member), rank_(rank) {}
+           int rank, std::shared_ptr<std::atomic<bool>> abandoned)
+      : nccl_(std::move(nccl)),
+        communicator_(communicator),
+        member_(member),
+        rank_(rank),
+        abandoned_(std::move(abandoned)) {
+    *member_.watch = [this] { look(); };
+  }
   ~NcclLink() override {
-    if (!abandoned_) nccl_->destroy(communicator_);
+    *member_.watch = nullptr;
+    if (communicator_ == nullptr) return;
+    if (*abandoned_)
+      nccl_->abort(communicator_);
+    else
+      nccl_->destroy(communicator_);
   }
 
   void exchange(const float* from, std::span<const Range> parts,
                 std::span<float* const> to) override {
     const size_t own = parts[static_cast<size_t>(rank_)].size();
-    together([&] {
+    together([&](auto call) {
       for (size_t member = 0; member < parts.size(); ++member) {
-        if (static_cast<int>(member) == rank_) continue;
+        const int other = static_cast<int>(member);
+        if (other == rank_) continue;
         const Range part = parts[member];
         if (part.size() > 0)
-          nccl_->expect_success(
-              nccl_->send(from + part.begin, part.size(), ncclFloat32, static_cast<int>(member),
-                          communicator_, member_.stream),
-              "ncclSend");
+          call(nccl_->send(from + part.begin, part.size(), ncclFloat32, other, communicator_,
+                           member_.stream),
+               "ncclSend");
         if (own > 0)
-          nccl_->expect_success(
-              nccl_->receive(to[member], own, ncclFloat32, static_cast<int>(member), communicator_,
-                             member_.stream),
-              "ncclRecv");
+          call(nccl_->receive(to[member], own, ncclFloat32, other, communicator_, member_.stream),
+               "ncclRecv");
       }
     });
   }
 
   void share(float* values, std::span<const Range> parts) override {
-    together([&] {
+    together([&](auto call) {
       for (size_t member = 0; member < parts.size(); ++member) {
         float* part = values + parts[member].begin;
         if (parts[member].size() > 0)
-          nccl_->expect_success(
-              nccl_->broadcast(part, part, parts[member].size(), ncclFloat32,
-                               static_cast<int>(member), communicator_, member_.stream),
-              "ncclBroadcast");
+          call(nccl_->broadcast(part, part, parts[member].size(), ncclFloat32,
+                                static_cast<int>(member), communicator_, member_.stream),
+               "ncclBroadcast");
       }
     });
   }
 
-  void abandon() noexcept override {
-    if (!abandoned_.exchange(true)) nccl_->abort(communicator_);
-  }
+  void abandon() noexcept override { *abandoned_ = true; }
 
  private:
-  // The calls of a group are started together.
+  // The calls of a group are started together. The group is ended also where a call fails.
   template <class Calls>
   void together(Calls calls) {
     check(cudaSetDevice(member_.ordinal), "cudaSetDevice");
+    look();
     nccl_->expect_success(nccl_->begin_group(), "ncclGroupStart");
-    calls();
-    nccl_->expect_success(nccl_->end_group(), "ncclGroupEnd");
+    ncclResult_t failure = ncclSuccess;
+    const char* failed = "";
+    calls([&](ncclResult_t result, const char* what) {
+      if (result == ncclSuccess || result == ncclInProgress || failure != ncclSuccess) return;
+      failure = result;
+      failed = what;
+    });
+    const ncclResult_t ended = nccl_->end_group();
+    nccl_->expect_success(failure, failed);
+    if (ended != ncclInProgress) nccl_->expect_success(ended, "ncclGroupEnd");
+    while (look() == ncclInProgress) std::this_thread::yield();
+  }
+
+  // Returns what the communicator does. Throws if it has failed, or another member has: then the
+  // GPU's work with others is given up.
+  ncclResult_t look() {
+    ncclResult_t state = ncclSuccess;
+    if (communicator_ != nullptr && !*abandoned_) {
+      const ncclResult_t asked = nccl_->state(communicator_, &state);
+      if (asked != ncclSuccess) state = asked;
+      if (state == ncclSuccess || state == ncclInProgress) return state;
+    }
+    *abandoned_ = true;
+    if (communicator_ != nullptr) nccl_->abort(std::exchange(communicator_, nullptr));
+    nccl_->expect_success(state, "NCCL");
+    throw Unavailable("expected all GPUs of the group to go on, found that another one has failed");
   }
 
   const std::shared_ptr<const Nccl> nccl_;
-  const ncclComm_t communicator_;
+  ncclComm_t communicator_;  // null: given up
   const NcclMember member_;
   const int rank_;
-  std::atomic<bool> abandoned_{false};
+  const std::shared_ptr<std::atomic<bool>> abandoned_;  // of all members
 };
+
+// Makes a communicator for each member, whose calls return at once.
+std::vector<ncclComm_t> communicators_of(const Nccl& nccl, const std::vector<NcclMember>& members) {
+  std::vector<ncclComm_t> made(members.size());
+  ncclUniqueId id{};
+  nccl.expect_success(nccl.make_id(&id), "ncclGetUniqueId");
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  nccl.expect_success(nccl.begin_group(), "ncclGroupStart");
+  ncclResult_t failure = ncclSuccess;
+  for (size_t i = 0; i < members.size(); ++i) {
+    check(cudaSetDevice(members[i].ordinal), "cudaSetDevice");
+    const ncclResult_t result =
+        nccl.make(&made[i], static_cast<int>(members.size()), id, static_cast<int>(i), &config);
+    if (result != ncclSuccess && result != ncclInProgress) failure = result;
+  }
+  const ncclResult_t ended = nccl.end_group();
+  if (failure == ncclSuccess && ended != ncclInProgress) failure = ended;
+  for (size_t i = 0; i < members.size() && failure == ncclSuccess; ++i) {
+    ncclResult_t state = ncclInProgress;
+    while (state == ncclInProgress) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      nccl.expect_success(nccl.state(made[i], &state), "ncclCommGetAsyncError");
+    }
+    failure = state;
+  }
+  nccl.expect_success(failure, "ncclCommInitRankConfig");
+  return made;
+}
 
 }  // namespace
 
@@ -129,15 +197,11 @@ std::vector<std::unique_ptr<GpuLink>> link_by_nccl(const std::vector<NcclMember>
   std::vector<std::unique_ptr<GpuLink>> links;
   try {
     const auto nccl = std::make_shared<const Nccl>();
-    std::vector<int> ordinals;
-    for (const NcclMember& member : members) ordinals.push_back(member.ordinal);
-    std::vector<ncclComm_t> communicators(members.size());
-    nccl->expect_success(
-        nccl->make_all(communicators.data(), static_cast<int>(members.size()), ordinals.data()),
-        "ncclCommInitAll");
+    const std::vector<ncclComm_t> communicators = communicators_of(*nccl, members);
+    const auto abandoned = std::make_shared<std::atomic<bool>>(false);
     for (size_t i = 0; i < members.size(); ++i)
-      links.push_back(
-          std::make_unique<NcclLink>(nccl, communicators[i], members[i], static_cast<int>(i)));
+      links.push_back(std::make_unique<NcclLink>(nccl, communicators[i], members[i],
+                                                 static_cast<int>(i), abandoned));
   } catch (const Unavailable& error) {
     why = error.what();
     links.clear();

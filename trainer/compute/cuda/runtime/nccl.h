@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,10 +11,13 @@
 
 namespace muster::compute::cuda {
 
-// A GPU of this process, and the stream in which its work is done.
+// A GPU of this process.
 struct NcclMember {
   int ordinal;
-  cudaStream_t stream;
+  cudaStream_t stream;  // in which its work is done
+  // Where a link puts a function that who waits for the GPU calls again and again. It throws
+  // Unavailable if the work will not be done, for another member has failed.
+  std::shared_ptr<std::function<void()>> watch;
 };
 
 // Links GPUs by NCCL, a library that is opened at run time. It moves numbers only: what is added up

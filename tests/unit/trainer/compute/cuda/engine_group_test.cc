@@ -9,6 +9,7 @@
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "trainer/compute/cuda/engine.h"
+#include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/initialize.h"
 #include "trainer/compute/tree_sum.h"
 
@@ -17,17 +18,17 @@ namespace {
 
 constexpr int64_t kRows = 3;  // of each engine
 
-// Engines on simulated GPUs. A thread of its own is each one's.
+// Engines on simulated GPUs, or on real ones. A thread of its own is each one's.
 class Group {
  public:
-  Group(int count, const ModelSpec& spec, const OptimizerSpec& rule) {
+  Group(int count, const ModelSpec& spec, const OptimizerSpec& rule, bool real = false) {
     std::vector<Engine*> views;
     for (int i = 0; i < count; ++i) {
       EngineOptions options;
       options.device = {DeviceKind::cuda, i};
       options.max_rows = kRows;
-      engines_.push_back(
-          std::make_unique<cuda::CudaEngine>(build_graph(spec), options, make_simulated_gpu()));
+      engines_.push_back(std::make_unique<cuda::CudaEngine>(
+          build_graph(spec), options, real ? cuda::open_gpu(i) : make_simulated_gpu()));
       views.push_back(engines_.back().get());
     }
     optimizer_ = Optimizer::create(rule, engines_[0]->layout());
@@ -75,6 +76,44 @@ UpdateArguments arguments_of(uint64_t t, const LossSums& sums) {
 
 // Three steps of the engines together, and the same with one engine, whose gradients the host adds
 // up.
+void expect_bits_of_host(int count, const OptimizerSpec& rule, bool real) {
+  const OwnedBatch batch(count * kRows, 23, 5);
+  Group together(count, normalized_network(), rule, real);
+  together.start();
+  Group alone(1, normalized_network(), rule, real);
+  alone.start();
+  for (uint64_t t = 1; t <= 3; ++t) {
+    std::vector<LossSums> sums(static_cast<size_t>(count));
+    together.each([&](int i) {
+      sums[static_cast<size_t>(i)] =
+          together.engine(i).compute_gradients(batch.part(i * kRows, kRows));
+    });
+    LossSums all;
+    for (const LossSums& one : sums) all += one;
+    together.each([&](int i) { together.group().update(i, arguments_of(t, all)); });
+
+    Engine& engine = alone.engine(0);
+    std::vector<std::vector<float>> leaves;
+    for (int i = 0; i < count; ++i) {
+      engine.compute_gradients(batch.part(i * kRows, kRows));
+      leaves.push_back(values(engine.gradients()));
+    }
+    const std::function<std::vector<float>(Subtree)> sum = [&](Subtree node) {
+      if (node.size() == 1) return leaves[static_cast<size_t>(node.begin)];
+      std::vector<float> left = sum(node.first());
+      const std::vector<float> right = sum(node.second());
+      std::ranges::transform(left, right, left.begin(), std::plus());
+      return left;
+    };
+    put(engine.gradients(), 0, sum({0, count}));
+    alone.group().update(0, arguments_of(t, all));
+  }
+  const std::vector<float> expected = values(alone.engine(0).parameters());
+  for (int i = 0; i < count; ++i) EXPECT_EQ(values(together.engine(i).parameters()), expected);
+  for (size_t slot = 0; slot < together.group().slots().size(); ++slot)
+    EXPECT_EQ(values(*together.group().slots()[slot]), values(*alone.group().slots()[slot]));
+}
+
 class EngineGroupTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(EngineGroupTest, HasTheBitsOfASumOnTheHost) {
@@ -82,45 +121,9 @@ TEST_P(EngineGroupTest, HasTheBitsOfASumOnTheHost) {
   averaged.average = 0.9;
   OptimizerSpec clipped = Adam{};
   clipped.clip_norm = 0.1f;
-  const int count = GetParam();
   for (const OptimizerSpec& rule :
-       {OptimizerSpec{Sgd{}}, OptimizerSpec{Adam{}}, averaged, clipped, OptimizerSpec{Lamb{}}}) {
-    const OwnedBatch batch(count * kRows, 23, 5);
-    Group together(count, normalized_network(), rule);
-    together.start();
-    Group alone(1, normalized_network(), rule);
-    alone.start();
-    for (uint64_t t = 1; t <= 3; ++t) {
-      std::vector<LossSums> sums(static_cast<size_t>(count));
-      together.each([&](int i) {
-        sums[static_cast<size_t>(i)] =
-            together.engine(i).compute_gradients(batch.part(i * kRows, kRows));
-      });
-      LossSums all;
-      for (const LossSums& one : sums) all += one;
-      together.each([&](int i) { together.group().update(i, arguments_of(t, all)); });
-
-      Engine& engine = alone.engine(0);
-      std::vector<std::vector<float>> leaves;
-      for (int i = 0; i < count; ++i) {
-        engine.compute_gradients(batch.part(i * kRows, kRows));
-        leaves.push_back(values(engine.gradients()));
-      }
-      const std::function<std::vector<float>(Subtree)> sum = [&](Subtree node) {
-        if (node.size() == 1) return leaves[static_cast<size_t>(node.begin)];
-        std::vector<float> left = sum(node.first());
-        const std::vector<float> right = sum(node.second());
-        std::ranges::transform(left, right, left.begin(), std::plus());
-        return left;
-      };
-      put(engine.gradients(), 0, sum({0, count}));
-      alone.group().update(0, arguments_of(t, all));
-    }
-    const std::vector<float> expected = values(alone.engine(0).parameters());
-    for (int i = 0; i < count; ++i) EXPECT_EQ(values(together.engine(i).parameters()), expected);
-    for (size_t slot = 0; slot < together.group().slots().size(); ++slot)
-      EXPECT_EQ(values(*together.group().slots()[slot]), values(*alone.group().slots()[slot]));
-  }
+       {OptimizerSpec{Sgd{}}, OptimizerSpec{Adam{}}, averaged, clipped, OptimizerSpec{Lamb{}}})
+    expect_bits_of_host(GetParam(), rule, false);
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineGroupTest, ::testing::Values(2, 3, 5, 8));
@@ -140,20 +143,27 @@ TEST(EngineGroup, ShowsTheMemoryOfAllAsOne) {
   EXPECT_TRUE(std::ranges::equal(part, std::span(numbers).subspan(10, part.size())));
 }
 
-// One engine never comes to the exchange.
 TEST(EngineGroup, EndsOnAllThreadsWhenOneDeviceFails) {
   Group together(3, normalized_network(), Adam{});
   together.start();
+  fail_next_wait(dynamic_cast<cuda::CudaEngine&>(together.engine(1)).gpu());
   std::atomic<int> ended{0};
   together.each([&](int i) {
+    LossSums sums;
+    sums.weight = sums.rows = 1;
     try {
-      if (i == 1) throw Unavailable("cudaLaunchKernel: expected success, found none");
-      together.group().update(i, arguments_of(1, LossSums{.weight = 1, .rows = 1}));
+      together.group().update(i, arguments_of(1, sums));
     } catch (const Unavailable&) {
-      if (++ended == 1) together.group().abandon();
+      ++ended;
     }
   });
   EXPECT_EQ(ended, 3);
+}
+
+// By NCCL, as many GPUs as this machine has, up to two.
+TEST(EngineGroup, HasTheBitsOfASumOnTheHost_Gpu) {
+  if (is_missing(Backend::gpu)) GTEST_SKIP() << kNoGpu;
+  expect_bits_of_host(std::min(cuda::gpu_count(), 2), Adam{}, true);
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ using cuda::Shape;
 class SimulatedBlock {
  public:
   SimulatedBlock(int64_t index, int64_t count, ThreadOrder order)
-      : index_(index), count_(count), order_(order) {}
+      : index_(index), count_(count), order_(order) {
+    shared_.fill(NAN);  // a GPU's holds anything
+  }
 
   int64_t index() const { return index_; }
   int64_t count() const { return count_; }
@@ -38,29 +40,29 @@ class SimulatedBlock {
     for (int64_t i = 0; i < kBlockThreads; ++i)
       function(order_ == ThreadOrder::ascending ? i : kBlockThreads - 1 - i);
   }
-  // Halves are folded onto each other, as the GPU's threads do.
   template <class Function>
   float sum(Function function) {
-    std::array<float, kBlockThreads> parts{};
-    each([&](int64_t thread) { parts[static_cast<size_t>(thread)] = function(thread); });
-    for (size_t half = kBlockThreads / 2; half > 0; half /= 2)
-      for (size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
-    return parts[0];
+    return fold(function, [](float a, float b) { return a + b; });
   }
   template <class Function>
   float most(Function function) {
-    float largest = -INFINITY;
-    each([&](int64_t thread) {
-      const float value = function(thread);
-      if (value > largest) largest = value;
-    });
-    return largest;
+    return fold(function, [](float a, float b) { return b > a ? b : a; });
   }
 
  private:
+  // Halves are folded onto each other, as the GPU's threads do.
+  template <class Function, class Join>
+  float fold(Function function, Join join) {
+    std::array<float, kBlockThreads> parts{};
+    each([&](int64_t thread) { parts[static_cast<size_t>(thread)] = function(thread); });
+    for (size_t half = kBlockThreads / 2; half > 0; half /= 2)
+      for (size_t i = 0; i < half; ++i) parts[i] = join(parts[i], parts[i + half]);
+    return parts[0];
+  }
+
   const int64_t index_, count_;
   const ThreadOrder order_;
-  std::array<float, cuda::kSharedFloats> shared_{};
+  std::array<float, cuda::kSharedFloats> shared_;
 };
 
 using RunKernel = void (*)(Shape shape, const void* arguments, ThreadOrder order);
@@ -165,7 +167,9 @@ class SimulatedGpu : public cuda::Gpu {
   void multiply(const cuda::MatrixProduct& product) override {
     add([product] { multiply_now(product); });
   }
+  void fail_next_wait() { fails_ = true; }
   void wait() override {
+    if (std::exchange(fails_, false)) throw Unavailable("simulated GPU: it has failed");
     if (asked_.empty()) return;
     const Opened opened(*this);
     const host::FlushSubnormals flush;
@@ -238,6 +242,7 @@ class SimulatedGpu : public cuda::Gpu {
   std::map<void*, size_t> allocations_;
   int opened_ = 0;
   bool recording_ = false;
+  bool fails_ = false;
   std::vector<Work> asked_, recorded_;
 };
 
@@ -325,6 +330,10 @@ std::vector<std::unique_ptr<cuda::GpuLink>> SimulatedGpu::link(std::span<cuda::G
 }
 
 }  // namespace
+
+void fail_next_wait(cuda::Gpu& gpu) {
+  dynamic_cast<SimulatedGpu&>(gpu).fail_next_wait();
+}
 
 std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order, bool linkable) {
   return std::make_unique<SimulatedGpu>(order, linkable);
