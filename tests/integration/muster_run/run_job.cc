@@ -167,13 +167,11 @@ TEST(MusterRun, says_that_its_deadline_has_passed_by_a_code_of_its_own) {
 }
 
 TEST(MusterRun, stops_members_before_ps_on_interrupt_and_resumes) {
-  ScriptJob job(manifest({{"ps", script(kLeavesWithWord)},
-                          {"chief", script(kHello +
-                                           "[ $MUSTER_ATTEMPT = 1 ] && exit 0; "
-                                           "trap 'echo chief left > $EVENTS; exit 143' "
-                                           "TERM; " +
-                                           kForEver)},
-                          {"worker", script(kLeavesWithWord)}}));
+  ScriptJob job(
+      manifest({{"ps", script(kLeavesWithWord)},
+                {"chief", script("trap 'echo chief left > $EVENTS; exit 143' TERM; " + kHello +
+                                 "[ $MUSTER_ATTEMPT = 1 ] && exit 0; " + kForEver)},
+                {"worker", script(kLeavesWithWord)}}));
   auto run = job.run();
   job.next_events(3);
   run->signal(SIGINT);
