@@ -20,8 +20,8 @@ class EngineGroup {
                                              const Optimizer& optimizer, std::string& why);
   virtual ~EngineGroup() = default;
 
-  // What all engines compute with, and the optimizer's slots, as if they lay in one place. They may
-  // be used while no update is being made.
+  // The parameters that all engines compute with, and the optimizer's slots, are shown as if they
+  // lay in one place. They may be used while no update is being made.
   virtual Memory& parameters() = 0;
   virtual std::span<Memory* const> slots() = 0;
 

@@ -1,6 +1,7 @@
 #include "trainer/compute/fusion.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -69,6 +70,41 @@ class Finder {
 
 std::vector<Fusion> find_fusions(const Graph& graph) {
   return Finder(graph).find();
+}
+
+float Fusion::low() const {
+  return activation == nullptr ? -std::numeric_limits<float>::infinity() : 0.0f;
+}
+
+float Fusion::high() const {
+  const auto* layer = activation ? &std::get<ActivationLayer>(activation->kind) : nullptr;
+  return layer != nullptr && layer->activation == Activation::relu6
+             ? 6.0f
+             : std::numeric_limits<float>::infinity();
+}
+
+const Node* operation_at(std::span<const Fusion> fusions, const Node& node) {
+  for (const Fusion& fusion : fusions)
+    if (fusion.has(node)) return &node == &fusion.last() ? fusion.convolution : nullptr;
+  return &node;
+}
+
+bool is_inside(std::span<const Fusion> fusions, int value) {
+  return std::ranges::any_of(fusions, [&](const Fusion& fusion) {
+    return value == fusion.convolution->output ||
+           (value == fusion.normalization->output && value != fusion.last().output);
+  });
+}
+
+bool is_end(std::span<const Fusion> fusions, int value) {
+  return std::ranges::any_of(fusions,
+                             [&](const Fusion& fusion) { return value == fusion.last().output; });
+}
+
+int output_of(std::span<const Fusion> fusions, const Node& convolution) {
+  for (const Fusion& fusion : fusions)
+    if (fusion.convolution == &convolution) return fusion.last().output;
+  return convolution.output;
 }
 
 void check_precision(Precision precision, const std::vector<Fusion>& fusions) {

@@ -29,7 +29,7 @@ struct BoxCoder {
   void decode(std::span<const float> codes, std::span<const float> anchors,
               std::span<float> boxes) const;
 
-  // The same of one box, with its four codes.
+  // These two do the same for one box, with its four codes.
   MUSTER_INLINE void encode_one(const Box& box, const Box& anchor, float* code) const;
   MUSTER_INLINE Box decode_one(const float* code, const Box& anchor) const;
 

@@ -78,14 +78,9 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
   ticks_.resize(training_.size() * static_cast<size_t>(options.threads));
 }
 
-// The operation of a fusion has the place of its last node.
 std::unique_ptr<Operation> CpuEngine::make(const Node& node) {
-  const Node* made = &node;
-  for (const Fusion& fusion : context_.fusions) {
-    if (!fusion.has(node)) continue;
-    if (&node != &fusion.last()) return std::make_unique<Nothing>();
-    made = fusion.convolution;
-  }
+  const Node* made = operation_at(context_.fusions, node);
+  if (made == nullptr) return std::make_unique<Nothing>();
   return std::visit([&](const auto& kind) { return make_operation(kind, *made, context_); },
                     made->kind);
 }
@@ -117,7 +112,7 @@ void CpuEngine::add_values() {
   for (size_t i = 0; i < graph_.values.size(); ++i) {
     const Value& value = graph_.values[i];
     ValueBlocks blocks;
-    if (value.memory != static_cast<int>(i) || inside_fusion(static_cast<int>(i))) {
+    if (value.memory != static_cast<int>(i) || is_inside(context_.fusions, static_cast<int>(i))) {
       context_.values.push_back(std::move(blocks));
       continue;
     }
@@ -128,7 +123,8 @@ void CpuEngine::add_values() {
       blocks.stride = widest_share(value.width);
       blocks.plane = round_up(context_.max_rows * blocks.stride, Arena::kPage / 4);
     }
-    blocks.half = precision_ == Precision::bfloat16 && ends_fusion(static_cast<int>(i));
+    blocks.half =
+        precision_ == Precision::bfloat16 && is_end(context_.fusions, static_cast<int>(i));
     const int64_t bytes = context_.max_rows * blocks.stride * (blocks.half ? 2 : 4);
     // The loss always writes a gradient, even where nothing is trained.
     const bool gradient = value.needs_gradient || static_cast<int>(i) == output;
@@ -188,18 +184,6 @@ int CpuEngine::place_of(const Node& node) const {
   for (const Fusion& fusion : context_.fusions)
     if (fusion.has(node)) made = &fusion.last();
   return static_cast<int>(made - graph_.nodes.data());
-}
-
-bool CpuEngine::inside_fusion(int value) const {
-  return std::ranges::any_of(context_.fusions, [&](const Fusion& fusion) {
-    return value == fusion.convolution->output ||
-           (value == fusion.normalization->output && value != fusion.last().output);
-  });
-}
-
-bool CpuEngine::ends_fusion(int value) const {
-  return std::ranges::any_of(context_.fusions,
-                             [&](const Fusion& fusion) { return value == fusion.last().output; });
 }
 
 void CpuEngine::add_normalized() {

@@ -57,8 +57,6 @@ class CpuEngine : public Engine {
   std::unique_ptr<Operation> make(const Node& node);
   void add_values();
   void add_normalized();
-  bool inside_fusion(int value) const;
-  bool ends_fusion(int value) const;
   Temporary gradient_of(int value, int64_t bytes) const;
   int place_of(const Node& node) const;
   int64_t widest_share(int64_t width) const;  // the widest thread's, in columns

@@ -15,12 +15,10 @@ Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     ValueMemory memory;
-    if (value.memory == static_cast<int>(i) && !inside_fusion(static_cast<int>(i))) {
+    if (value.memory == static_cast<int>(i) && !is_inside(fusions, static_cast<int>(i))) {
       memory.width = value.width;
       memory.needs_gradient = value.needs_gradient;
-      memory.half = half && std::ranges::any_of(fusions, [&](const Fusion& fusion) {
-                      return fusion.last().output == static_cast<int>(i);
-                    });
+      memory.half = half && is_end(fusions, static_cast<int>(i));
       const int64_t bytes = bytes_of(max_rows * value.width, memory.half);
       memory.data = std::make_unique<GpuArray<char>>(gpu, bytes);
       // The loss always writes a gradient, even where nothing is trained.
@@ -35,21 +33,12 @@ Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int
   }
 }
 
-bool Context::inside_fusion(int value) const {
-  return std::ranges::any_of(fusions, [&](const Fusion& fusion) {
-    return value == fusion.convolution->output ||
-           (value == fusion.normalization->output && value != fusion.last().output);
-  });
-}
-
 ValueMemory& Context::value(int index) {
   return values_[static_cast<size_t>(graph.values[static_cast<size_t>(index)].memory)];
 }
 
 ValueMemory& Context::output_of(const Node& convolution) {
-  for (const Fusion& fusion : fusions)
-    if (fusion.convolution == &convolution) return value(fusion.last().output);
-  return value(convolution.output);
+  return value(compute::output_of(fusions, convolution));
 }
 
 int64_t Context::offset_of(const std::string& tensor) const {

@@ -105,8 +105,6 @@ class Context {
   void allocate_reserved();
 
  private:
-  bool inside_fusion(int value) const;
-
   std::vector<ValueMemory> values_;
   SharedMemory parts_;
 };

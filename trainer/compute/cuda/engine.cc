@@ -18,7 +18,7 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Of a layer that is part of another one's operation.
+// It stands for a layer that is part of another one's operation.
 class Nothing : public Operation {
  public:
   void forward(Program&) override {}
@@ -69,14 +69,9 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
   if (graph_.softmax_predictions) probabilities_.emplace(*gpu_, max_rows_ * graph_.outputs());
 }
 
-// The operation of a fusion has the place of its last node.
 std::unique_ptr<Operation> CudaEngine::make(const Node& node) {
-  const Node* made = &node;
-  for (const Fusion& fusion : context_.fusions) {
-    if (!fusion.has(node)) continue;
-    if (&node != &fusion.last()) return std::make_unique<Nothing>();
-    made = fusion.convolution;
-  }
+  const Node* made = operation_at(context_.fusions, node);
+  if (made == nullptr) return std::make_unique<Nothing>();
   return std::visit([&](const auto& kind) { return make_operation(kind, *made, context_); },
                     made->kind);
 }
@@ -239,12 +234,11 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
   divisors.rows = batch.rows;
   divisors.weight = weight_ = loss_->prepare(batch);
   arguments.divide_by(divisors);
-  std::vector<float*> slots_on_gpu;
-  for (Memory* slot : slots) slots_on_gpu.push_back(own_kind(*slot).data());
   const bool whole = optimizer.needs_whole_tensors();
   Form now = form(whole ? Kind::gradients : Kind::training, batch);
   FlatBuffers buffers = now.buffers;
-  set_slots(optimizer, slots_on_gpu, buffers);
+  set_slots(
+      optimizer, slots.size(), [&](size_t i) { return own_kind(*slots[i]).data(); }, buffers);
   if (!whole) {
     update_.prepare(optimizer, arguments, buffers);
     now.buffers = buffers;

@@ -11,6 +11,12 @@ float* floats_of(Memory& memory) {
   return dynamic_cast<CudaMemory&>(memory).data();
 }
 
+Completion all_of(std::vector<Completion> each) {
+  return Completion([each = std::move(each)]() mutable {
+    for (Completion& one : each) one.wait();
+  });
+}
+
 // Memory on several devices with the same content. It is read from the first.
 class EqualMemory : public Memory {
  public:
@@ -23,9 +29,7 @@ class EqualMemory : public Memory {
   Completion write(Range range, std::span<const float> from) override {
     std::vector<Completion> each;
     for (Memory* memory : all_) each.push_back(memory->write(range, from));
-    return Completion([each]() mutable {
-      for (Completion& one : each) one.wait();
-    });
+    return all_of(std::move(each));
   }
   std::span<float> host_view() override { return {}; }
 
@@ -61,9 +65,7 @@ class SharedOutMemory : public Memory {
                        std::min(range.end, shares_[i].end)};
       if (part.begin < part.end) parts.push_back(copy(i, part));
     }
-    return Completion([parts]() mutable {
-      for (Completion& one : parts) one.wait();
-    });
+    return all_of(std::move(parts));
   }
 
   const std::vector<Memory*> each_;
@@ -134,9 +136,8 @@ void CudaEngineGroup::ask(size_t index, const UpdateArguments& arguments) {
     if (index > 0) gpu.launch(Copy{1, size, leaves[0], size, gradients + share.begin, size, false});
   }
   FlatBuffers buffers{floats_of(member.engine.parameters()), gradients, nullptr, nullptr, nullptr};
-  std::vector<float*> slots;
-  for (CudaMemory& slot : member.slots) slots.push_back(slot.data());
-  set_slots(optimizer_, slots, buffers);
+  set_slots(
+      optimizer_, member.slots.size(), [&](size_t i) { return member.slots[i].data(); }, buffers);
   member.update.prepare(optimizer_, arguments, buffers);
   member.update.apply(buffers);
   member.link->share(buffers.parameters, shares_);

@@ -53,4 +53,15 @@ MUSTER_INLINE void for_block_items(Block& block, int64_t items, Function functio
   });
 }
 
+// Returns the sum of function(item) for each of `items` within a block, in an order that depends on
+// their number alone.
+template <class Block, class Function>
+MUSTER_INLINE float sum_block_items(Block& block, int64_t items, Function function) {
+  return block.sum([&](int64_t thread) {
+    float sum = 0;
+    for (int64_t i = thread; i < items; i += kBlockThreads) sum += function(i);
+    return sum;
+  });
+}
+
 }  // namespace muster::compute::cuda

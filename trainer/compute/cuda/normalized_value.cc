@@ -3,16 +3,6 @@
 #include "trainer/compute/cuda/context.h"
 
 namespace muster::compute::cuda {
-namespace {
-
-Bounds bounds_of(const Fusion& fusion) {
-  if (fusion.activation == nullptr) return Bounds::none();
-  const Activation activation = std::get<ActivationLayer>(fusion.activation->kind).activation;
-  return {0.0f, activation == Activation::relu6 ? 6.0f : Bounds::none().high};
-}
-
-}  // namespace
-
 NormalizationStep::NormalizationStep(Context& context, const Node& node, Bounds bounds,
                                      int64_t width)
     : context_(context),
@@ -73,7 +63,7 @@ Reader NormalizationStep::reader(Numbers z) const {
 
 NormalizedValue::NormalizedValue(Context& context, const Fusion& fusion, const ValueMemory& memory)
     : memory_(memory),
-      normalization_(context, *fusion.normalization, bounds_of(fusion), memory.width) {}
+      normalization_(context, *fusion.normalization, {fusion.low(), fusion.high()}, memory.width) {}
 
 void NormalizedValue::forward(const Step& step) const {
   normalization_.forward(step, memory_.numbers());

@@ -28,13 +28,6 @@ int64_t count(const auto& values) {
 
 }  // namespace
 
-void set_slots(const Optimizer& optimizer, std::span<float* const> slots, FlatBuffers& buffers) {
-  const size_t of_formula = optimizer.average_slot().value_or(slots.size());
-  if (of_formula > 0) buffers.first = slots[0];
-  if (of_formula > 1) buffers.second = slots[1];
-  if (of_formula < slots.size()) buffers.average = slots[of_formula];
-}
-
 TensorUpdate::TensorUpdate(Gpu& gpu, const ParameterLayout& layout, Range range)
     : gpu_(gpu),
       layout_(layout),

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "trainer/compute/cuda/gpu.h"
@@ -8,8 +7,14 @@
 
 namespace muster::compute::cuda {
 
-// Says where an optimizer's slots lie.
-void set_slots(const Optimizer& optimizer, std::span<float* const> slots, FlatBuffers& buffers);
+// Says where an optimizer's slots lie: slot(i) returns the floats of slot i, of `count`.
+template <class Slot>
+void set_slots(const Optimizer& optimizer, size_t count, Slot slot, FlatBuffers& buffers) {
+  const size_t of_formula = optimizer.average_slot().value_or(count);
+  if (of_formula > 0) buffers.first = slot(0);
+  if (of_formula > 1) buffers.second = slot(1);
+  if (of_formula < count) buffers.average = slot(of_formula);
+}
 
 // The optimizer's update of a range of a layout on a GPU.
 class TensorUpdate {

@@ -17,9 +17,7 @@ ValueBlocks::ValueBlocks(ValueBlocks&&) noexcept = default;
 ValueBlocks::~ValueBlocks() = default;
 
 ValueBlocks& Context::output_of(const Node& convolution) {
-  for (const Fusion& fusion : fusions)
-    if (fusion.convolution == &convolution) return value(fusion.last().output);
-  return value(convolution.output);
+  return value(compute::output_of(fusions, convolution));
 }
 
 void update_piece(const Context& context, const Step& step, int64_t tensor, int64_t begin,

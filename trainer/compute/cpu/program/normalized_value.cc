@@ -1,19 +1,8 @@
 #include "trainer/compute/cpu/program/normalized_value.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace muster::compute::cpu {
-namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-const ActivationLayer* rectifier(const Fusion& fusion) {
-  return fusion.activation ? &std::get<ActivationLayer>(fusion.activation->kind) : nullptr;
-}
-
-}  // namespace
-
 NormalizedValue::NormalizedValue(Context& context, const Fusion& fusion, int64_t width, int writers)
     : name_(fusion.normalization->name),
       context_(context),
@@ -21,9 +10,8 @@ NormalizedValue::NormalizedValue(Context& context, const Fusion& fusion, int64_t
                   context),
       channels_(parameters_.features()),
       places_(width / channels_),
-      low_(fusion.activation ? 0.0f : -kInfinity),
-      high_(fusion.activation && rectifier(fusion)->activation == Activation::relu6 ? 6.0f
-                                                                                    : kInfinity),
+      low_(fusion.low()),
+      high_(fusion.high()),
       writers_(writers),
       statistics_(context.add_own(2 * channels_ + 1)),
       sums_(context.add_own(2 * channels_)) {

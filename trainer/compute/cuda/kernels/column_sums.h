@@ -43,12 +43,7 @@ struct ColumnSums {
 template <class Block>
 MUSTER_INLINE float sum_of_parts(Block& block, int64_t parts, int64_t columns, const float* in,
                                  int64_t column) {
-  return block.sum([&](int64_t thread) {
-    float sum = 0;
-    for (int64_t part = thread; part < parts; part += kBlockThreads)
-      sum += in[part * columns + column];
-    return sum;
-  });
+  return sum_block_items(block, parts, [&](int64_t part) { return in[part * columns + column]; });
 }
 
 // out[c] = the sum of in[part, c] over the parts.

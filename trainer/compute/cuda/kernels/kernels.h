@@ -4,11 +4,13 @@
 #include <type_traits>
 
 #include "trainer/compute/cuda/kernels/activation.h"
-#include "trainer/compute/cuda/kernels/anchors.h"
+#include "trainer/compute/cuda/kernels/anchor_losses.h"
 #include "trainer/compute/cuda/kernels/column_sums.h"
 #include "trainer/compute/cuda/kernels/copy.h"
 #include "trainer/compute/cuda/kernels/dropout.h"
 #include "trainer/compute/cuda/kernels/losses.h"
+#include "trainer/compute/cuda/kernels/match_anchors.h"
+#include "trainer/compute/cuda/kernels/mine_anchors.h"
 #include "trainer/compute/cuda/kernels/normalized.h"
 #include "trainer/compute/cuda/kernels/softmax.h"
 #include "trainer/compute/cuda/kernels/update.h"

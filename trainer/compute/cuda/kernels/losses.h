@@ -4,6 +4,11 @@
 
 namespace muster::compute::cuda {
 
+// Returns distance^2 / 2 up to delta, and beyond it the line that goes on there.
+MUSTER_INLINE float huber_loss(float distance, float delta) {
+  return distance <= delta ? 0.5f * distance * distance : delta * (distance - 0.5f * delta);
+}
+
 // Each writes a row's loss and the gradient of the model's output y, both [rows, columns].
 
 // `correct` is 1 where the largest output is the label's, the first of several equal ones.
@@ -28,11 +33,8 @@ struct SoftmaxCrossEntropyRows {
       d[c] = c == label ? probability - 1.0f : probability;
     });
     // The number of outputs that are above the label's, or equal and before it.
-    const float before = block.sum([&](int64_t thread) {
-      float count = 0;
-      for (int64_t c = thread; c < columns; c += kBlockThreads)
-        if (x[c] > x[label] || (c < label && x[c] == x[label])) count += 1.0f;
-      return count;
+    const float before = sum_block_items(block, columns, [&](int64_t c) {
+      return x[c] > x[label] || (c < label && x[c] == x[label]) ? 1.0f : 0.0f;
     });
     block.each([&](int64_t thread) {
       if (thread != 0) return;
@@ -82,16 +84,12 @@ struct HuberRows {
   MUSTER_INLINE void operator()(Block& block) const {
     const int64_t at = block.index() * columns;
     const float scale = 1.0f / static_cast<float>(columns);
-    const float total = block.sum([&](int64_t thread) {
-      float sum = 0;
-      for (int64_t i = at + thread; i < at + columns; i += kBlockThreads) {
-        const float difference = y[i] - targets[i];
-        const float distance = ::fabsf(difference);
-        const bool near = distance <= delta;
-        sum += near ? 0.5f * difference * difference : delta * (distance - 0.5f * delta);
-        dy[i] = scale * (near ? difference : ::copysignf(delta, difference));
-      }
-      return sum;
+    const float total = sum_block_items(block, columns, [&](int64_t column) {
+      const int64_t i = at + column;
+      const float difference = y[i] - targets[i];
+      const float distance = ::fabsf(difference);
+      dy[i] = scale * (distance <= delta ? difference : ::copysignf(delta, difference));
+      return huber_loss(distance, delta);
     });
     block.each([&](int64_t thread) {
       if (thread == 0) losses[block.index()] = total * scale;

@@ -70,7 +70,7 @@ struct PartStatistics {
   }
 };
 
-// What normalization computes of a column, and reads backward.
+// Normalization computes these numbers of each column, and reads them in the backward pass.
 struct ColumnScales {
   float* mean;
   float* inverse;  // 1 / sqrt(variance + epsilon)
@@ -110,13 +110,7 @@ struct JoinStatistics {
       return static_cast<float>(part + 1 < count ? kPartRows : rows - part * kPartRows);
     };
     const float share = 1.0f / static_cast<float>(rows);
-    const auto sum_of = [&](auto one) {
-      return block.sum([&](int64_t thread) {
-        float sum = 0;
-        for (int64_t part = thread; part < count; part += kBlockThreads) sum += one(part);
-        return sum;
-      });
-    };
+    const auto sum_of = [&](auto one) { return sum_block_items(block, count, one); };
     const float pivot = parts[c];
     const float mean = pivot + share * sum_of([&](int64_t part) {
                                  return rows_of(part) * (parts[part * columns + c] - pivot);

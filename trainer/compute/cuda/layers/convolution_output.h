@@ -4,13 +4,13 @@
 
 namespace muster::compute::cuda {
 
-// What a convolution does with its raw outputs z, [rows * places, filters]: adds the bias and
-// applies the activation, or measures them, if the output is a normalized value.
+// It does what follows the computation of a convolution's raw outputs z, [rows * places, filters]:
+// it adds the bias and applies the activation or, if the output is a normalized value, measures z.
 class ConvolutionOutput {
  public:
   ConvolutionOutput(const Node& node, bool use_bias, Activation activation, Context& context);
 
-  // Where the convolution writes z.
+  // Returns the memory into which the convolution writes z.
   Numbers z() const { return out_.numbers(); }
   int64_t width() const { return out_.width; }  // of a sample
   bool normalized() const { return out_.normalized != nullptr; }

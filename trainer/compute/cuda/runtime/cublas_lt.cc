@@ -1,7 +1,5 @@
 #include "trainer/compute/cuda/runtime/cublas_lt.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstdint>
 #include <string>
@@ -9,12 +7,12 @@
 
 #include "common/error.h"
 #include "trainer/compute/cuda/runtime/check.h"
+#include "trainer/compute/cuda/runtime/shared_library.h"
 
 namespace muster::compute::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-constexpr const char* kCublasLtFile = "libcublasLt.so.13";
 
 void expect_success(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -25,35 +23,21 @@ void expect_success(cublasStatus_t status, const char* what) {
 }  // namespace
 
 struct CublasLt::Library {
-  Library() : file(dlopen(kCublasLtFile, RTLD_NOW | RTLD_LOCAL)) {
-    if (file == nullptr)
-      throw Unavailable(std::string("GPU: expected cuBLASLt as ") + kCublasLtFile +
-                        " in the loader's path, found: " + dlerror());
-    find(create, "cublasLtCreate");
-    find(destroy, "cublasLtDestroy");
-    find(multiply, "cublasLtMatmul");
-    find(choose, "cublasLtMatmulAlgoGetHeuristic");
-    find(create_description, "cublasLtMatmulDescCreate");
-    find(destroy_description, "cublasLtMatmulDescDestroy");
-    find(set_description, "cublasLtMatmulDescSetAttribute");
-    find(create_layout, "cublasLtMatrixLayoutCreate");
-    find(destroy_layout, "cublasLtMatrixLayoutDestroy");
-    find(create_preference, "cublasLtMatmulPreferenceCreate");
-    find(destroy_preference, "cublasLtMatmulPreferenceDestroy");
-    find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  Library() {
+    file.find(create, "cublasLtCreate");
+    file.find(destroy, "cublasLtDestroy");
+    file.find(multiply, "cublasLtMatmul");
+    file.find(choose, "cublasLtMatmulAlgoGetHeuristic");
+    file.find(create_description, "cublasLtMatmulDescCreate");
+    file.find(destroy_description, "cublasLtMatmulDescDestroy");
+    file.find(set_description, "cublasLtMatmulDescSetAttribute");
+    file.find(create_layout, "cublasLtMatrixLayoutCreate");
+    file.find(destroy_layout, "cublasLtMatrixLayoutDestroy");
+    file.find(create_preference, "cublasLtMatmulPreferenceCreate");
+    file.find(destroy_preference, "cublasLtMatmulPreferenceDestroy");
+    file.find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
   }
-  ~Library() { dlclose(file); }
-  Library(const Library&) = delete;
-
-  template <class Function>
-  void find(Function*& function, const char* name) {
-    function = reinterpret_cast<Function*>(dlsym(file, name));
-    if (function == nullptr)
-      throw Unavailable(std::string("GPU: expected the function ") + name + " in " + kCublasLtFile +
-                        ", found none");
-  }
-
-  void* file;
+  const SharedLibrary file{"cuBLASLt", "libcublasLt.so.13"};
   decltype(cublasLtCreate)* create = nullptr;
   decltype(cublasLtDestroy)* destroy = nullptr;
   decltype(cublasLtMatmul)* multiply = nullptr;

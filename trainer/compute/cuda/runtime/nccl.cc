@@ -1,6 +1,5 @@
 #include "trainer/compute/cuda/runtime/nccl.h"
 
-#include <dlfcn.h>
 #include <nccl.h>
 
 #include <atomic>
@@ -10,31 +9,26 @@
 
 #include "common/error.h"
 #include "trainer/compute/cuda/runtime/check.h"
+#include "trainer/compute/cuda/runtime/shared_library.h"
 
 namespace muster::compute::cuda {
 namespace {
-
-constexpr const char* kNcclFile = "libnccl.so.2";
 
 // The library stays open until the process ends: its threads may outlive the last communicator.
 class Nccl {
  public:
   Nccl() {
-    void* file = dlopen(kNcclFile, RTLD_NOW | RTLD_LOCAL);
-    if (file == nullptr)
-      throw Unavailable(std::string("expected NCCL as ") + kNcclFile +
-                        " in the loader's path, found: " + dlerror());
-    find(file, error_text, "ncclGetErrorString");
-    find(file, make_id, "ncclGetUniqueId");
-    find(file, make, "ncclCommInitRankConfig");
-    find(file, state, "ncclCommGetAsyncError");
-    find(file, destroy, "ncclCommDestroy");
-    find(file, abort, "ncclCommAbort");
-    find(file, begin_group, "ncclGroupStart");
-    find(file, end_group, "ncclGroupEnd");
-    find(file, send, "ncclSend");
-    find(file, receive, "ncclRecv");
-    find(file, broadcast, "ncclBroadcast");
+    file_.find(error_text, "ncclGetErrorString");
+    file_.find(make_id, "ncclGetUniqueId");
+    file_.find(make, "ncclCommInitRankConfig");
+    file_.find(state, "ncclCommGetAsyncError");
+    file_.find(destroy, "ncclCommDestroy");
+    file_.find(abort, "ncclCommAbort");
+    file_.find(begin_group, "ncclGroupStart");
+    file_.find(end_group, "ncclGroupEnd");
+    file_.find(send, "ncclSend");
+    file_.find(receive, "ncclRecv");
+    file_.find(broadcast, "ncclBroadcast");
   }
 
   void expect_success(ncclResult_t result, const char* what) const {
@@ -56,13 +50,7 @@ class Nccl {
   decltype(ncclBroadcast)* broadcast = nullptr;
 
  private:
-  template <class Function>
-  static void find(void* file, Function*& function, const char* name) {
-    function = reinterpret_cast<Function*>(dlsym(file, name));
-    if (function == nullptr)
-      throw Unavailable(std::string("expected the function ") + name + " in " + kNcclFile +
-                        ", found none");
-  }
+  const SharedLibrary file_{"NCCL", "libnccl.so.2", /*stays_open=*/true};
 };
 
 // Each communicator is used by the thread of its GPU alone, from the first exchange on.

@@ -15,8 +15,8 @@ namespace muster::compute::cuda {
 struct NcclMember {
   int ordinal;
   cudaStream_t stream;  // in which its work is done
-  // Where a link puts a function that who waits for the GPU calls again and again. It throws
-  // Unavailable if the work will not be done, for another member has failed.
+  // A link sets this function. The GPU calls it again and again while somebody waits for its work.
+  // It throws Unavailable if the work will not be done because another member has failed.
   std::shared_ptr<std::function<void()>> watch;
 };
 

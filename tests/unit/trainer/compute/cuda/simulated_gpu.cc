@@ -246,8 +246,8 @@ class SimulatedGpu : public cuda::Gpu {
   std::vector<Work> asked_, recorded_;
 };
 
-// What the members of a group of simulated GPUs have in common. Waiting members meet; one that has
-// been abandoned lets all others go.
+// The members of a group of simulated GPUs share one of these. Each member that calls meet() waits
+// for all others. Once the group is abandoned, meet() throws.
 class Meeting {
  public:
   explicit Meeting(size_t members) : sent(members), members_(members) {}

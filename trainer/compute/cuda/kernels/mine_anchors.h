@@ -1,0 +1,205 @@
+#pragma once
+
+#include "trainer/compute/cuda/kernels/anchors.h"
+#include "trainer/detection/argmax_matcher.h"
+#include "trainer/detection/hard_example_miner.h"
+
+namespace muster::compute::cuda {
+
+constexpr int32_t kUndecided = 0, kSelected = 1, kSuppressed = 2;
+
+// An anchor's rivals are those of a larger loss, or of the same and a lower index, whose predicted
+// box and its own overlap by more than iou_threshold.
+struct Rivals {
+  float iou_threshold;
+  Anchors anchors;
+
+  MUSTER_INLINE bool before(int64_t a, int64_t b) const {
+    const float loss_a = anchors.class_losses[a], loss_b = anchors.class_losses[b];
+    return loss_a > loss_b || (loss_a == loss_b && a < b);
+  }
+  MUSTER_INLINE bool overlap(int64_t a, int64_t b) const {
+    const float area_a = anchors.areas[a], area_b = anchors.areas[b];
+    if (area_a == 0.0f || area_b == 0.0f) return false;
+    const float both = detection::shared_area(box_in(anchors.boxes_found + 4 * a),
+                                              box_in(anchors.boxes_found + 4 * b));
+    return both / (area_a + area_b - both) > iou_threshold;
+  }
+};
+
+// Ranks the anchors, and selects those without rivals. One whose loss is NaN has no rank and is
+// suppressed.
+struct RankAnchors {
+  int64_t rows;
+  Rivals rivals;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(rows * rivals.anchors.count); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    const Anchors& anchors = rivals.anchors;
+    for_items(block, rows * anchors.count, [&](int64_t i) {
+      if (anchors.class_losses[i] != anchors.class_losses[i]) {
+        anchors.ranks[i] = -1;
+        anchors.states[i] = kSuppressed;
+        return;
+      }
+      const int64_t first = i / anchors.count * anchors.count;
+      int64_t rank = 0;
+      bool has_rival = false;
+      for (int64_t other = first; other < first + anchors.count; ++other) {
+        if (!rivals.before(other, i)) continue;
+        ++rank;
+        has_rival = has_rival || rivals.overlap(other, i);
+      }
+      anchors.ranks[i] = static_cast<int32_t>(rank);
+      anchors.by_rank[first + rank] = static_cast<int32_t>(i - first);
+      anchors.states[i] = has_rival ? kUndecided : kSelected;
+    });
+  }
+};
+
+// Selects the anchors that count (see detection/hard_example_miner.h), sums their losses, and
+// writes the scales of all anchors.
+struct MineAnchors {
+  int64_t rows;
+  detection::MiningSettings mining;
+  Rivals rivals;
+  float classification_weight, localization_weight;
+  float* losses;  // [rows]
+  float* classification;
+  float* localization;
+
+  MUSTER_INLINE Shape shape() const { return {rows}; }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    const Anchors& anchors = rivals.anchors;
+    const int64_t first = block.index() * anchors.count;
+    decide(block, first);
+    for_block_items(block, anchors.count, [&](int64_t a) {
+      anchors.class_scales[first + a] = anchors.code_scales[first + a] = 0;
+    });
+    const float without =
+        sum_over(block, [&](int64_t a) { return anchors.ranks[first + a] < 0 ? 1.0f : 0.0f; });
+    const int64_t ranked = anchors.count - static_cast<int64_t>(without);
+    const auto at_rank = [&](int64_t rank) { return first + anchors.by_rank[first + rank]; };
+    // Only so many are hard.
+    count_in_order(
+        block, ranked, [&](int64_t rank) { return anchors.states[at_rank(rank)] == kSelected; },
+        [&](int64_t rank, int64_t number) {
+          if (number > mining.num_hard_examples) anchors.states[at_rank(rank)] = kSuppressed;
+        });
+    const auto hard = [&](int64_t at) { return anchors.states[at] == kSelected; };
+    const float positives = sum_over(block, [&](int64_t a) {
+      return hard(first + a) && anchors.matches[first + a] >= 0 ? 1.0f : 0.0f;
+    });
+    const bool limited = mining.max_negatives_per_positive != 0;
+    const auto by_positives = static_cast<int64_t>(mining.max_negatives_per_positive * positives);
+    const int64_t most = by_positives > mining.min_negatives_per_image
+                             ? by_positives
+                             : mining.min_negatives_per_image;
+    count_in_order(
+        block, ranked,
+        [&](int64_t rank) {
+          const int64_t at = at_rank(rank);
+          return hard(at) && anchors.matches[at] == detection::kUnmatched;
+        },
+        [&](int64_t rank, int64_t negatives) {
+          const int64_t at = at_rank(rank);
+          if (!hard(at) || (limited && anchors.matches[at] < 0 && negatives > most)) return;
+          anchors.class_scales[at] = classification_weight * anchors.class_weights[at];
+          anchors.code_scales[at] = localization_weight * anchors.code_weights[at];
+          anchors.states[at] = kCounts;
+        });
+    const auto total = [&](const float* of) {
+      return sum_over(block, [&](int64_t a) {
+        return anchors.states[first + a] == kCounts ? of[first + a] : 0.0f;
+      });
+    };
+    // Mining leaves NaN out: without this, a network that has diverged would have no loss.
+    const float class_loss =
+        without > 0 ? NAN : classification_weight * total(anchors.class_losses);
+    const float code_loss = localization_weight * total(anchors.code_losses);
+    block.each([&](int64_t thread) {
+      if (thread != 0) return;
+      classification[block.index()] = class_loss;
+      localization[block.index()] = code_loss;
+      losses[block.index()] = class_loss + code_loss;
+    });
+  }
+
+ private:
+  static constexpr int32_t kCounts = 3;  // it is hard, and not one of too many negatives
+
+  template <class Block, class Function>
+  MUSTER_INLINE float sum_over(Block& block, Function function) const {
+    return sum_block_items(block, rivals.anchors.count, function);
+  }
+
+  // Calls use(item, number) for each of `items`, where `number` is how many of those up to this one
+  // count. `use` may change whether its own item counts.
+  template <class Block, class Counts, class Use>
+  MUSTER_INLINE static void count_in_order(Block& block, int64_t items, Counts counts, Use use) {
+    static_assert(kSharedFloats >= kBlockThreads);
+    float* before = block.shared();
+    const int64_t each = (items + kBlockThreads - 1) / kBlockThreads;
+    const auto end_of = [&](int64_t thread) {
+      const int64_t end = (thread + 1) * each;
+      return end < items ? end : items;
+    };
+    block.each([&](int64_t thread) {
+      float count = 0;
+      for (int64_t i = thread * each; i < end_of(thread); ++i)
+        if (counts(i)) count += 1.0f;
+      before[thread] = count;
+    });
+    block.each([&](int64_t thread) {
+      if (thread != 0) return;
+      float sum = 0;
+      for (int64_t i = 0; i < kBlockThreads; ++i) {
+        const float count = before[i];
+        before[i] = sum;
+        sum += count;
+      }
+    });
+    block.each([&](int64_t thread) {
+      auto number = static_cast<int64_t>(before[thread]);
+      for (int64_t i = thread * each; i < end_of(thread); ++i) {
+        if (counts(i)) ++number;
+        use(i, number);
+      }
+    });
+  }
+
+  // Goes on until all anchors are decided, one or more in each round. A round's decisions are those
+  // that the states before it allow, so that the order of the threads has no influence.
+  template <class Block>
+  MUSTER_INLINE void decide(Block& block, int64_t first) const {
+    const Anchors& anchors = rivals.anchors;
+    const auto undecided = [&] {
+      return sum_over(
+          block, [&](int64_t a) { return anchors.states[first + a] == kUndecided ? 1.0f : 0.0f; });
+    };
+    while (undecided() > 0) {
+      for_block_items(block, anchors.count, [&](int64_t a) {
+        if (anchors.states[first + a] == kUndecided)
+          anchors.decisions[first + a] = decision(first, first + a);
+      });
+      for_block_items(block, anchors.count, [&](int64_t a) {
+        if (anchors.states[first + a] == kUndecided)
+          anchors.states[first + a] = anchors.decisions[first + a];
+      });
+    }
+  }
+  MUSTER_INLINE int32_t decision(int64_t first, int64_t at) const {
+    int32_t result = kSelected;
+    for (int64_t other = first; other < first + rivals.anchors.count; ++other) {
+      const int32_t state = rivals.anchors.states[other];
+      if (state == kSuppressed || !rivals.before(other, at) || !rivals.overlap(other, at)) continue;
+      if (state == kSelected) return kSuppressed;
+      result = kUndecided;
+    }
+    return result;
+  }
+};
+
+}  // namespace muster::compute::cuda
