@@ -15,13 +15,16 @@ AuthorizedKeysFile {folder}/key.pub
 StrictModes no
 PasswordAuthentication no
 UsePAM no
+MaxStartups {startups}
 PidFile none
 """
 
 
 class Rack:
-    def __init__(self, folder, names, slots=4):
+    def __init__(self, folder, names, slots=4, startups="10:30:100"):
+        """`startups`: how many connections that are not let in yet an sshd takes, as sshd_config(5) says of MaxStartups."""
         self.folder, self.names = folder, names
+        self.startups = startups
         self.slots = slots
         self.daemons = {}
 
@@ -74,7 +77,7 @@ class Rack:
         self.ip(space, "address", "add", f"{self.address(name)}/24", "dev", "eth0")
         self.ip(space, "link", "set", "eth0", "up")
         config = self.folder / f"sshd-{name}"
-        config.write_text(SSHD.format(address=self.address(name), folder=self.folder))
+        config.write_text(SSHD.format(address=self.address(name), folder=self.folder, startups=self.startups))
         self.daemons[name] = subprocess.Popen(
             ["ip", "netns", "exec", space, shutil.which("sshd", path="/usr/sbin"), "-D", "-e", "-f", config],
             stderr=(self.folder / f"sshd-{name}.log").open("wb"))

@@ -62,7 +62,7 @@ local::Survey survey(const local::HostsFile& file, const JobSource& source, bool
                                .folders = {},
                                .trainer = !source.job.training.is_null()};
   if (has_folder) request.folders = {setting.working_directory.string()};
-  return local::survey(file, std::move(request));
+  return local::survey(file, request);
 }
 
 std::vector<local::KnownHost> usable_hosts(local::HostsFile& file,

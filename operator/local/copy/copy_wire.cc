@@ -60,6 +60,7 @@ void CopyWire::fill() {
   unread_.resize(size + kLongestText);
   const ssize_t got = ::read(in_, unread_.data() + size, kLongestText);
   unread_.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  has_heard_ |= got > 0;
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
     throw BrokenWire("the connection has ended");
 }

@@ -59,6 +59,9 @@ class CopyWire {
   // Leaves out all up to the end of `greeting`.
   void skip_to(std::string_view greeting);
 
+  // Returns whether anything has arrived.
+  bool has_heard() const { return has_heard_; }
+
   // To be called now and then in work that takes long.
   void still_works();
 
@@ -70,6 +73,7 @@ class CopyWire {
   const std::chrono::milliseconds patience_;
   std::string unread_;
   size_t begin_ = 0;  // of what is unread in it
+  bool has_heard_ = false;
   std::chrono::steady_clock::time_point said_;
 };
 

@@ -12,13 +12,11 @@ namespace fs = std::filesystem;
 
 Sent copy_to_host(const HostsFile& file, const Host& host, const fs::path& folder,
                   const std::vector<Copy>& copies, CopyProgress& progress) {
-  Session session(remote_command(file, host, "receive"), Session::Output::pipe);
-  CopyWire wire(session.output().get(), session.input().get());
-  try {
-    return send_copies(wire, folder, copies, progress);
-  } catch (const BrokenWire& error) {
-    throw broken_off(error, session, "`muster host receive`");
-  }
+  Sent sent;
+  talk_to_host(
+      remote_command(file, host, "receive"), "`muster host receive`",
+      [&](Session&, CopyWire& wire) { sent = send_copies(wire, folder, copies, progress); });
+  return sent;
 }
 
 }  // namespace
@@ -30,7 +28,7 @@ std::vector<std::string> copy_to_hosts(const HostsFile& file, const fs::path& fo
   CopyProgress progress;
   std::vector<Sent> sent(usable.size());
   const std::vector<std::string> reasons = for_each_host(
-      usable.size(),
+      usable.size(), kCopiesAtOnce,
       [&](size_t i) { sent[i] = copy_to_host(file, usable[i].host, folder, copies, progress); },
       [&] { meanwhile(progress); });
   std::vector<std::string> notes;

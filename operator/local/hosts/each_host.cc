@@ -7,16 +7,18 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "common/pause.h"
 #include "common/shorten.h"
+#include "operator/local/hosts/refusals.h"
 
 namespace muster::local {
 
 namespace {
 
-constexpr size_t kAtOnce = 8;
 constexpr auto kMeanwhileEvery = std::chrono::milliseconds(50);
 constexpr auto kLastWordsWithin = std::chrono::seconds(2);
 constexpr size_t kLongestWords = 600;
@@ -37,11 +39,16 @@ std::string last_words(Session& session) {
 
 }  // namespace
 
-std::vector<std::string> for_each_host(size_t count, const std::function<void(size_t)>& work,
+std::vector<std::string> for_each_host(size_t count, size_t at_once,
+                                       const std::function<void(size_t)>& work,
                                        const std::function<void()>& meanwhile) {
   ::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> reasons(count);
-  std::atomic<size_t> next{0}, running{std::min(kAtOnce, count)};
+  const size_t threads_wanted = std::min(at_once, count);
+  std::atomic<size_t> next{0};
+  std::mutex mutex;
+  std::condition_variable one_ended;
+  size_t running = threads_wanted;
   const auto take_some = [&] {
     for (size_t i; (i = next++) < count;) {
       try {
@@ -50,13 +57,16 @@ std::vector<std::string> for_each_host(size_t count, const std::function<void(si
         reasons[i] = shown(error.what());
       }
     }
+    const std::lock_guard lock(mutex);
     --running;
+    one_ended.notify_one();
   };
   std::vector<std::jthread> threads;
-  for (size_t i = 0; i < std::min(kAtOnce, count); ++i) threads.emplace_back(take_some);
-  while (running > 0) {
+  for (size_t i = 0; i < threads_wanted; ++i) threads.emplace_back(take_some);
+  for (std::unique_lock lock(mutex); running > 0; one_ended.wait_for(lock, kMeanwhileEvery)) {
+    lock.unlock();
     meanwhile();
-    std::this_thread::sleep_for(kMeanwhileEvery);
+    lock.lock();
   }
   return reasons;
 }
@@ -72,11 +82,26 @@ std::string shown(const std::string& words) {
   return text;
 }
 
-Unavailable broken_off(const BrokenWire& error, Session& session, const std::string& action) {
-  session.close_input();
-  const std::string words = last_line(last_words(session));
-  return Unavailable(error.what() + std::string("; ssh or ") + action + " has ended with " +
-                     std::to_string(session.end()) + (words.empty() ? "" : ": " + words));
+void talk_to_host(const std::vector<std::string>& command, const std::string& action,
+                  const std::function<void(Session&, CopyWire&)>& talk) {
+  for (Refusals refusals;;) {
+    Session session(command, Session::Output::pipe);
+    CopyWire wire(session.output().get(), session.input().get());
+    try {
+      talk(session, wire);
+      return;
+    } catch (const BrokenWire& error) {
+      session.close_input();
+      const std::string words = last_line(last_words(session));
+      const int code = session.end();
+      const auto pause = refusals.pause_after(code, words);
+      if (!pause || wire.has_heard()) {
+        throw Unavailable(error.what() + std::string("; ssh or ") + action + " has ended with " +
+                          std::to_string(code) + (words.empty() ? "" : ": " + words));
+      }
+      std::this_thread::sleep_for(*pause);
+    }
+  }
 }
 
 }  // namespace muster::local

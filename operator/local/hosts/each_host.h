@@ -12,10 +12,11 @@
 
 namespace muster::local {
 
-// Calls `work` for each number below `count`: each in a thread of its own, several at a time.
+// Calls `work` for each number below `count`: each in a thread of its own, `at_once` at a time.
 // Meanwhile this thread calls `meanwhile` now and then. Returns for each why it failed, as it may
 // be shown; "" if it did not. SIGPIPE is ignored from then on.
-std::vector<std::string> for_each_host(size_t count, const std::function<void(size_t)>& work,
+std::vector<std::string> for_each_host(size_t count, size_t at_once,
+                                       const std::function<void(size_t)>& work,
                                        const std::function<void()>& meanwhile);
 
 // Returns the note that a host is left out.
@@ -24,8 +25,12 @@ std::string unusable(const Host& host, const std::string& why);
 // Returns what a host has said, as it may be shown: on one line, and not too long.
 std::string shown(const std::string& words);
 
-// Returns the error of a session whose wire is broken, with what ssh says: "<what>; ssh or <action>
-// has ended with 255: <words>". Ends the session.
-Unavailable broken_off(const BrokenWire& error, Session& session, const std::string& action);
+inline constexpr size_t kCopiesAtOnce = 8;
+
+// Starts `command`, which is to run `action` on a host, and calls `talk` with it. Starts it again
+// if sshd has refused the connection; see Refusals. If the wire breaks otherwise, throws
+// Unavailable with what ssh says: "<what>; ssh or <action> has ended with 255: <words>".
+void talk_to_host(const std::vector<std::string>& command, const std::string& action,
+                  const std::function<void(Session&, CopyWire&)>& talk);
 
 }  // namespace muster::local

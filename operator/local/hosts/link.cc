@@ -13,9 +13,9 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/pause.h"
-#include "common/random.h"
 #include "common/signals.h"
 #include "common/whole_number.h"
+#include "operator/local/hosts/refusals.h"
 #include "operator/local/hosts/session.h"
 
 namespace muster::local {
@@ -24,9 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kLongestLine = 4096;
-constexpr int kSshFailed = 255;  // how ssh ends where the remote command has no exit code
-constexpr int kAttempts = 4;     // to be let in by ssh
-constexpr auto kRefusedWithin = std::chrono::seconds(5);
 
 LinkOrder read_link_order(const std::filesystem::path& path) {
   const Json value = parse_or_null(read_file(path));
@@ -44,11 +41,12 @@ LinkOrder read_link_order(const std::filesystem::path& path) {
 
 // This is what the other side has said of the replica so far.
 struct Reports {
-  bool started = false;
+  bool has_begun = false;  // there has been any report
   std::optional<int> exit_code;
   std::string problem;
-  std::string last_line;  // of anything else: ssh's own words
-  std::string part;       // of a line that has not ended
+  std::string last_line;   // of anything else: ssh's own words
+  std::string part;        // of a line that has not ended
+  bool is_to_end = false;  // SIGTERM has come
 };
 
 void take_line(const std::string& line, Reports& reports) {
@@ -60,7 +58,7 @@ void take_line(const std::string& line, Reports& reports) {
     return;
   }
   const std::string words = line.substr(report.size());
-  if (words == "started") reports.started = true;
+  reports.has_begun = true;
   if (words.starts_with("exit ")) reports.exit_code = whole_number<int>(words.substr(5));
   if (words.starts_with("problem ")) reports.problem = words.substr(8);
 }
@@ -98,14 +96,17 @@ Reports converse(Session& session, const Descriptor& signals, std::string unsent
                         {unsent.empty() ? -1 : session.input().get(), POLLOUT, 0}};
     if (::poll(watched, 3, milliseconds_until(next_beat)) <= 0) continue;
     if (watched[0].revents != 0 && !read_reports(session.errors(), reports)) return reports;
-    if (read_signal(signals)) unsent += kTerminate;
+    if (read_signal(signals)) {
+      unsent += kTerminate;
+      reports.is_to_end = true;
+    }
   }
 }
 
 // Returns true if SIGTERM has come meanwhile.
-bool pause_at_random(const Descriptor& signals) {
+bool pause_until_signal(std::chrono::milliseconds time, const Descriptor& signals) {
   pollfd watched{signals.get(), POLLIN, 0};
-  return ::poll(&watched, 1, 200 + static_cast<int>(random_number() % 1000)) > 0;
+  return ::poll(&watched, 1, static_cast<int>(time.count())) > 0;
 }
 
 std::string loss_of(const Reports& reports, int code) {
@@ -127,18 +128,16 @@ int run_link(const std::filesystem::path& path) {
   const Descriptor signals = watch_signals({SIGTERM});
   const LinkOrder order = read_link_order(path);
   const std::string request = to_line(to_json(order.request));
-  for (int attempt = 1;; ++attempt) {
-    const auto begun = Clock::now();
+  for (Refusals refusals;;) {
     Session session(order.command, Session::Output::ours);
     const Reports reports = converse(session, signals, request);
     const int code = session.wait();
     if (reports.exit_code) return *reports.exit_code;
-    // An sshd that has many connections to begin refuses some of them.
-    const bool refused = !reports.started && reports.problem.empty() && code == kSshFailed &&
-                         Clock::now() - begun < kRefusedWithin;
-    if (refused && attempt < kAttempts) {
-      if (pause_at_random(signals)) return 128 + SIGTERM;
-      continue;
+    if (!reports.has_begun) {
+      if (const auto pause = refusals.pause_after(code, reports.last_line)) {
+        if (reports.is_to_end || pause_until_signal(*pause, signals)) return 128 + SIGTERM;
+        continue;
+      }
     }
     try {
       write_file_atomically(order.loss, loss_of(reports, code) + "\n");
@@ -146,7 +145,7 @@ int run_link(const std::filesystem::path& path) {
       const std::string words = error.what() + std::string("\n");
       [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, words.data(), words.size());
     }
-    return kSshFailed;
+    return Session::kSshFailed;
   }
 }
 

@@ -95,6 +95,15 @@ std::string hear_line(CopyWire& wire) {
   return line;
 }
 
+void send_archive(const Programs& programs, CopyWire& wire) {
+  Session archive(archive_command(programs), Session::Output::pipe);
+  archive.close_input();
+  std::string piece;
+  while (!(piece = read_some(archive.output())).empty()) wire.send(piece);
+  if (const int code = archive.wait(); code != 0)
+    throw Unavailable("tar, of the programs here, has ended with " + std::to_string(code));
+}
+
 // Returns whether anything was sent, and sets where the programs are.
 bool send_to(const Programs& programs, const HostsFile& file, Host& host) {
   std::string script = replaced(kScript, "DIGEST", programs.digest);
@@ -102,29 +111,21 @@ bool send_to(const Programs& programs, const HostsFile& file, Host& host) {
   script = replaced(script, "LINKER", programs.files[0].filename());
   std::vector<std::string> command = ssh_command(file, host);
   command.push_back("exec sh -c " + shell_word(script));
-  Session session(command, Session::Output::pipe);
-  CopyWire wire(session.output().get(), session.input().get());
-  try {
-    for (bool sent = false;;) {
+  bool sent = false;
+  talk_to_host(command, "sh, which takes a copy of muster,", [&](Session& session, CopyWire& wire) {
+    while (true) {
       const std::string line = hear_line(wire);  // the host's shell may say something before
       if (const size_t at = line.find(kAt); at != std::string::npos) {
         host.muster = line.substr(at + std::string(kAt).size()) + "/muster";
-        return sent;
+        return;
       }
       if (!line.ends_with(kLacks)) continue;
       sent = true;
-      Session archive(archive_command(programs), Session::Output::pipe);
-      archive.close_input();
-      std::string piece;
-      while (!(piece = read_some(archive.output())).empty()) wire.send(piece);
-      if (const int code = archive.wait(); code != 0)
-        throw Unavailable("tar, of the programs here, has ended with " + std::to_string(code));
+      send_archive(programs, wire);
       session.close_input();
     }
-  } catch (const BrokenWire& error) {
-    throw broken_off(BrokenWire(error.what() + std::string(" while muster was copied")), session,
-                     "sh");
-  }
+  });
+  return sent;
 }
 
 }  // namespace
@@ -165,8 +166,8 @@ std::vector<std::string> send_programs(const Programs& programs, HostsFile& file
                                        const std::function<void()>& meanwhile) {
   std::vector<char> sent(file.hosts.size());
   const std::vector<std::string> reasons = for_each_host(
-      file.hosts.size(), [&](size_t i) { sent[i] = send_to(programs, file, file.hosts[i]); },
-      meanwhile);
+      file.hosts.size(), kCopiesAtOnce,
+      [&](size_t i) { sent[i] = send_to(programs, file, file.hosts[i]); }, meanwhile);
   std::vector<std::string> notes;
   std::vector<Host> reached;
   for (size_t i = 0; i < file.hosts.size(); ++i) {

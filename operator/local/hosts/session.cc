@@ -1,8 +1,10 @@
 #include "operator/local/hosts/session.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,7 +77,12 @@ void Session::send(std::string& unsent) {
 }
 
 int Session::end() {
-  if (pid_ != 0) ::kill(pid_, SIGKILL);
+  constexpr int kMomentMs = 200;  // a process has closed its output a little before it has ended
+  if (pid_ != 0) {
+    const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+    pollfd ended{process.get(), POLLIN, 0};
+    if (::poll(&ended, 1, kMomentMs) <= 0) ::kill(pid_, SIGKILL);
+  }
   return wait();
 }
 

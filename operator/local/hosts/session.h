@@ -13,7 +13,8 @@ namespace muster::local {
 // that constructed this object, nor the object.
 class Session {
  public:
-  enum class Output { pipe, ours };  // ours: it writes to this process's standard output
+  static constexpr int kSshFailed = 255;  // ssh ends so where the remote command has no exit code
+  enum class Output { pipe, ours };       // ours: it writes to this process's standard output
 
   // Throws Unavailable if no process can be made. A command that cannot be executed ends with 127
   // or 126, and says so in its errors.
@@ -31,7 +32,8 @@ class Session {
   const Descriptor& output() const { return output_; }
   const Descriptor& errors() const { return errors_; }
 
-  // Kills it if it still runs, and returns its exit code, 128 + n for signal n.
+  // Kills it if it does not end by itself in a moment, and returns its exit code, 128 + n for
+  // signal n.
   int end();
   // Waits for its end.
   int wait();

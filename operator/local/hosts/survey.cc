@@ -3,18 +3,19 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <thread>
 
 #include "common/error.h"
 #include "common/pause.h"
 #include "common/shorten.h"
 #include "operator/local/hosts/each_host.h"
+#include "operator/local/hosts/refusals.h"
 #include "operator/local/hosts/session.h"
 
 namespace muster::local {
@@ -24,6 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kMostTime = std::chrono::seconds(30);
 constexpr size_t kLongestAnswer = 1 << 20;
+constexpr size_t kAtOnce = 256;
 
 // Throws Unavailable.
 std::string ip_of(const std::string& address) {
@@ -51,81 +53,71 @@ void require_distinct(const std::vector<std::string>& ips, size_t i) {
   }
 }
 
-// One host is asked this, and has said so much so far.
-struct Question {
-  Question(const HostsFile& file, const Host& host, std::string text)
-      : session(remote_command(file, host, "survey"), Session::Output::pipe),
-        unsent(std::move(text)) {}
-
-  void read(const Descriptor& from, std::string& to, bool& open) {
-    char bytes[4096];
-    const ssize_t got = ::read(from.get(), bytes, sizeof bytes);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0 || to.size() > kLongestAnswer) open = false;
-    if (got > 0) to.append(bytes, static_cast<size_t>(got));
-  }
-
-  Session session;
-  std::string unsent;
-  std::string answer, errors;
-  bool answer_open = true, errors_open = true;
+struct Answer {
+  std::string output, errors;
+  bool is_whole = false;  // or else time was up
+  int code = 0;
 };
 
-void converse(std::vector<std::unique_ptr<Question>>& questions) {
-  const auto until = Clock::now() + kMostTime;
-  while (true) {
-    std::vector<pollfd> watched;
-    for (const auto& question : questions) {
-      if (!question) continue;
-      const auto watch = [&](bool open, const Descriptor& descriptor, short events) {
-        watched.push_back({open ? descriptor.get() : -1, events, 0});
-      };
-      watch(question->answer_open, question->session.output(), POLLIN);
-      watch(question->errors_open, question->session.errors(), POLLIN);
-      watch(true, question->session.input(), POLLOUT);
-    }
-    bool any_open = false;
-    for (const auto& question : questions)
-      any_open |= question && (question->answer_open || question->errors_open);
+// Returns false at the end.
+bool read_some(const Descriptor& from, std::string& to) {
+  char bytes[4096];
+  const ssize_t got = ::read(from.get(), bytes, sizeof bytes);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  to.append(bytes, static_cast<size_t>(got));
+  return got > 0 && to.size() <= kLongestAnswer;
+}
+
+Answer ask_once(const std::vector<std::string>& command, std::string question,
+                Clock::time_point until) {
+  Session session(command, Session::Output::pipe);
+  Answer answer;
+  bool output_open = true, errors_open = true;
+  while (output_open || errors_open) {
     const int left = milliseconds_until(until);
-    if (!any_open || left == 0) return;
-    if (::poll(watched.data(), watched.size(), left) <= 0) continue;
-    size_t at = 0;
-    for (const auto& question : questions) {
-      if (!question) continue;
-      Question& asked = *question;
-      if (watched[at].revents != 0)
-        asked.read(asked.session.output(), asked.answer, asked.answer_open);
-      if (watched[at + 1].revents != 0)
-        asked.read(asked.session.errors(), asked.errors, asked.errors_open);
-      asked.session.send(asked.unsent);
-      if (asked.unsent.empty()) asked.session.close_input();
-      at += 3;
-    }
+    if (left == 0) break;
+    pollfd watched[] = {{output_open ? session.output().get() : -1, POLLIN, 0},
+                        {errors_open ? session.errors().get() : -1, POLLIN, 0},
+                        {session.input().get(), POLLOUT, 0}};
+    if (::poll(watched, 3, left) <= 0) continue;
+    if (watched[0].revents != 0) output_open = read_some(session.output(), answer.output);
+    if (watched[1].revents != 0) errors_open = read_some(session.errors(), answer.errors);
+    session.send(question);
+    if (question.empty()) session.close_input();
+  }
+  answer.is_whole = !output_open;
+  answer.code = session.end();
+  return answer;
+}
+
+Answer ask(const std::vector<std::string>& command, const std::string& question) {
+  const auto until = Clock::now() + kMostTime;
+  for (Refusals refusals;;) {
+    Answer answer = ask_once(command, question, until);
+    if (!answer.output.empty()) return answer;
+    const auto pause = refusals.pause_after(answer.code, last_line(answer.errors));
+    if (!pause || Clock::now() + *pause > until) return answer;
+    std::this_thread::sleep_for(*pause);
   }
 }
 
 // Throws Invalid or Unavailable with the reason if the host cannot be used.
-HostFacts facts_of(Question& question) {
-  const bool silent = question.answer_open;
-  const int code = question.session.end();
-  if (question.answer.empty()) {
-    const std::string words = shown(last_line(question.errors));
-    throw Unavailable(silent ? "it has not answered within 30 s"
-                             : "ssh or `muster host survey` has ended with " +
-                                   std::to_string(code) + (words.empty() ? "" : ": " + words));
+HostFacts facts_of(const Answer& answer) {
+  const std::string words = shown(last_line(answer.errors));
+  const std::string ended = std::to_string(answer.code) + (words.empty() ? "" : ": " + words);
+  if (answer.output.empty()) {
+    throw Unavailable(answer.is_whole ? "ssh or `muster host survey` has ended with " + ended
+                                      : "it has not answered within 30 s");
   }
   HostFacts facts;
+  // The host's shell may have said something before.
+  const std::string line = last_line(answer.output);
   try {
-    // The host's shell may have said something before.
-    const std::string line = last_line(question.answer);
     const size_t begin = line.find("{\"protocol\"");
     facts = parse_host_facts(begin == std::string::npos ? line : line.substr(begin));
   } catch (const Invalid& error) {
-    const std::string words = shown(last_line(question.errors));
-    throw Unavailable(error.what() + std::string(" It said \"") +
-                      shown(last_line(question.answer)) + "\", and ended with " +
-                      std::to_string(code) + (words.empty() ? "" : ": " + words));
+    throw Unavailable(error.what() + std::string(" It said \"") + shown(line) +
+                      "\", and ended with " + ended);
   }
   if (!facts.problem.empty()) throw Unavailable(shown(facts.problem));
   return facts;
@@ -133,34 +125,34 @@ HostFacts facts_of(Question& question) {
 
 }  // namespace
 
-Survey survey(const HostsFile& file, SurveyRequest request) {
-  ::signal(SIGPIPE, SIG_IGN);
-  std::vector<std::unique_ptr<Question>> questions;
-  std::vector<std::string> ips, reasons(file.hosts.size());
-  for (size_t i = 0; i < file.hosts.size(); ++i) {
-    questions.push_back(nullptr);
-    ips.emplace_back();
+Survey survey(const HostsFile& file, const SurveyRequest& request) {
+  const size_t count = file.hosts.size();
+  std::vector<std::string> ips(count), unreachable(count);
+  for (size_t i = 0; i < count; ++i) {
     try {
       ips[i] = ip_of(file.hosts[i].address);
       require_distinct(ips, i);
-      request.address = ips[i];
-      questions[i] = std::make_unique<Question>(file, file.hosts[i], to_line(to_json(request)));
     } catch (const Unavailable& error) {
-      reasons[i] = error.what();
+      unreachable[i] = error.what();
     }
   }
-  converse(questions);
+  std::vector<HostFacts> facts(count);
+  const auto ask_one = [&](size_t i) {
+    if (!unreachable[i].empty()) throw Unavailable(unreachable[i]);
+    SurveyRequest own = request;
+    own.address = ips[i];
+    facts[i] = facts_of(ask(remote_command(file, file.hosts[i], "survey"), to_line(to_json(own))));
+  };
+  const auto reasons = for_each_host(count, kAtOnce, ask_one, [] {});
   Survey result;
-  for (size_t i = 0; i < file.hosts.size(); ++i) {
-    try {
-      if (!reasons[i].empty()) throw Unavailable(reasons[i]);
-      HostFacts facts = facts_of(*questions[i]);
-      Host host = file.hosts[i];
-      if (host.slots == 0) host.slots = facts.cpus;
-      result.usable.push_back({std::move(host), ips[i], std::move(facts)});
-    } catch (const std::runtime_error& error) {
-      result.notes.push_back(unusable(file.hosts[i], error.what()));
+  for (size_t i = 0; i < count; ++i) {
+    if (!reasons[i].empty()) {
+      result.notes.push_back(unusable(file.hosts[i], reasons[i]));
+      continue;
     }
+    Host host = file.hosts[i];
+    if (host.slots == 0) host.slots = facts[i].cpus;
+    result.usable.push_back({std::move(host), ips[i], std::move(facts[i])});
   }
   return result;
 }

@@ -20,7 +20,7 @@ struct Survey {
   std::vector<std::string> notes;  // why another host is not used, a line each
 };
 
-// Asks all hosts at once, within half a minute; `request` needs no address.
-Survey survey(const HostsFile& file, SurveyRequest request);
+// Asks hundreds of hosts at once, each for half a minute at most; `request` needs no address.
+Survey survey(const HostsFile& file, const SurveyRequest& request);
 
 }  // namespace muster::local

@@ -113,7 +113,7 @@ TEST_F(ProgramsTest, OfATransferThatBreaksOffNothingStays) {
   const std::vector<std::string> notes = send();
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_THAT(notes[0],
-              HasSubstr("while muster was copied; ssh or sh has ended with 1: expected "));
+              HasSubstr("ssh or sh, which takes a copy of muster, has ended with 1: expected "));
   EXPECT_THAT(cached(), IsEmpty());
 }
 
@@ -132,14 +132,16 @@ TEST_F(ProgramsTest, AHostThatCannotHaveThemIsLeftOut) {
   std::ofstream(path("a cache")) << "no folder";
   const std::vector<std::string> notes = send();
   ASSERT_EQ(notes.size(), 2u);
-  EXPECT_THAT(notes[0], HasSubstr("the host a is not used: the connection has ended while muster "
-                                  "was copied; ssh or sh has ended with 1: mkdir: "));
+  EXPECT_THAT(notes[0],
+              HasSubstr("the host a is not used: the connection has ended; ssh or sh, which "
+                        "takes a copy of muster, has ended with 1: mkdir: "));
   EXPECT_THAT(file_.hosts, IsEmpty());
 }
 
 TEST_F(ProgramsTest, AHostThatIsNotReachedIsLeftOut) {
   std::ofstream(path("lost")) << "";
-  EXPECT_THAT(send(), ElementsAre(HasSubstr("ssh or sh has ended with 255: no way")));
+  EXPECT_THAT(send(), ElementsAre(HasSubstr(
+                          "ssh or sh, which takes a copy of muster, has ended with 255: no way")));
 }
 
 TEST_F(ProgramsTest, WhatIsNoProgramIsRefused) {
