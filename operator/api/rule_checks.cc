@@ -182,12 +182,6 @@ std::string dynamic_worker_with_training(const Json& self) {
                                                                               : "";
 }
 
-std::string devices_with_ps(const Json& self) {
-  const int64_t devices = integer_or(member(self, "training"), "devices", 1);
-  if (devices <= 1 || count(replica_specs(self), "ps") == 0) return "";
-  return std::to_string(devices);
-}
-
 std::string synchronization_of_collective(const Json& self) {
   if (string_or(self, "strategy", "parameterServer") != "collective") return "";
   const Json& synchronization = member(member(self, "training"), "synchronization");
@@ -266,7 +260,6 @@ RuleCheck rule_check(const std::string& name) {
       {"elastic_without_collectives", elastic_without_collectives},
       {"elastic_with_shards_of_files", elastic_with_shards_of_files},
       {"dynamic_worker_with_training", dynamic_worker_with_training},
-      {"devices_with_ps", devices_with_ps},
       {"synchronization_of_collective", synchronization_of_collective},
       {"rule_without_match", rule_without_match},
       {"rule_for_missing_role", rule_for_missing_role},

@@ -70,6 +70,35 @@ TEST_P(BackupLossTest, AReplicaOfAJobOfTwoShardsThatComesBackCostsNoStep) {
 INSTANTIATE_TEST_SUITE_P(Roles, BackupLossTest, testing::Values("worker", "ps", "chief"),
                          [](const auto& info) { return std::string(info.param); });
 
+// Devices of one member are added up before the members are: by two and two, as four members are.
+TEST(PolicyTest, SeveralDevicesOfAMemberTrainAsSoManyMembersAndSurviveItsLoss) {
+  const std::string training = training_by("policy: sync");
+  Job members("devices-none", training, 2, 3);
+  members.start_all();
+  members.expect_success();
+  Job devices("devices-two", training + "devices: 2\n", 2, 1);
+  devices.start_all();
+  ASSERT_TRUE(devices.wait_for_checkpoints(1));
+  devices.kill("worker", 0);
+  devices.start("worker", 0);
+  devices.expect_success();
+  EXPECT_EQ(devices.result()["step"], members.result()["step"]);
+  EXPECT_EQ(devices.result()["weightsDigest"], members.result()["weightsDigest"]);
+}
+
+TEST(PolicyTest, AsynchronouslyATicketIsABatchForEachDevice) {
+  Job job("devices-async", training_by("policy: async") + "devices: 2\n", 2, 2);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.kill("worker", 0);
+  job.start("worker", 0);
+  job.expect_success();
+  // The ticket that the worker held is handed out again.
+  EXPECT_GE(job.result()["step"].get<int>(), kBatches / 2);
+  EXPECT_LT(job.result()["step"].get<int>(), kBatches / 2 + 100);
+  EXPECT_GT(job.evaluation()["test"]["accuracy"].get<double>(), 0.8);
+}
+
 TEST(PolicyTest, BoundedStalenessTrainsOnEveryBatch) {
   Job job("bounded", training_by("policy: boundedStaleness, maxStaleness: 1"), 2, 2);
   job.start_all();

@@ -86,7 +86,8 @@ bool has_slots(const compute::OptimizerSpec& before, const compute::OptimizerSpe
 uint64_t samples_of_unit(const TrainingSpec& spec, bool distributed) {
   const bool tickets = distributed && spec.policy != spec::SyncPolicy::sync;
   const auto batch = static_cast<uint64_t>(spec.batch_size);
-  return tickets ? batch * static_cast<uint64_t>(spec.gradient_accumulation) : batch;
+  const int batches = tickets ? spec.gradient_accumulation * spec.devices : 1;
+  return batch * static_cast<uint64_t>(batches);
 }
 
 // Returns the position in batches of `to` samples; nothing if that is no whole number of them.
@@ -161,8 +162,8 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
       result.obstacles.push_back({change,
                                   "the checkpoint has not what this optimizer keeps for "
                                   "each parameter"});
-    } else if (!position &&
-               (below("batchSize") || below("gradientAccumulation") || below("synchronization"))) {
+    } else if (!position && (below("batchSize") || below("gradientAccumulation") ||
+                             below("devices") || below("synchronization"))) {
       result.obstacles.push_back({change, batch_obstacle(manifest.position, from, to)});
     } else if (spec::bearing_of(change.path) == spec::Bearing::course) {
       result.changed.push_back(change);

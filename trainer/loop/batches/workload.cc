@@ -26,6 +26,7 @@ Workload::Workload(const spec::TrainingSpec& spec, const data::Shards& shards, i
       steps_(spec.steps),
       async_(spec.policy != spec::SyncPolicy::sync && distributed),
       early_stopping_(spec.early_stopping) {
+  batches_per_ticket_ = accumulation_ * (async_ ? static_cast<uint64_t>(spec.devices) : 1);
   const bool nothing = batches_per_epoch_ == 0 || steps_.value_or(epochs_.value_or(0)) == 0;
   if (nothing)
     throw Invalid("training: expected at least one step, found none: " + std::to_string(samples_) +
@@ -88,12 +89,12 @@ Work Workload::part_of(const checkpoint::Position& position, const Turn& turn) c
   work.at.step = position.next_batch;
   work.at.share = share_of(turn);
   work.at.taken = static_cast<uint64_t>(turn.taken) * accumulation_;
-  work.ticket = position.epoch * tickets_per_epoch() + position.next_batch / accumulation_;
+  work.ticket = position.epoch * tickets_per_epoch() + position.next_batch / batches_per_ticket_;
   return work;
 }
 
 uint64_t Workload::tickets_per_epoch() const {
-  return quotient_up(batches_per_epoch_, accumulation_);
+  return quotient_up(batches_per_epoch_, batches_per_ticket_);
 }
 
 uint64_t Workload::total_tickets() const {
@@ -104,12 +105,13 @@ uint64_t Workload::whole_epochs() const {
   return total_tickets() / tickets_per_epoch();
 }
 
-Work Workload::ticket(uint64_t number) const {
+Work Workload::ticket(uint64_t number, const Turn& turn) const {
   Work work;
   work.ticket = number;
   work.at.epoch = number / tickets_per_epoch();
-  work.at.step = number % tickets_per_epoch() * accumulation_;
-  work.at.share = share_of({});
+  work.at.step = number % tickets_per_epoch() * batches_per_ticket_;
+  work.at.share = share_of(turn);
+  work.at.taken = static_cast<uint64_t>(turn.taken) * accumulation_;
   return work;
 }
 

@@ -35,7 +35,8 @@ data::BatchRule batch_rule(const spec::TrainingSpec& spec);
 
 // The amount of work and its division among members, computed from sizes alone. Synchronously
 // (policy sync, and a process by itself) a step is members x accumulation batches, and member r
-// computes the r-th part of them. Asynchronously a ticket is `accumulation` batches.
+// computes the r-th part of them. Asynchronously a ticket is `accumulation` batches for each device
+// of a process. A member here is one device.
 class Workload {
  public:
   // Throws Invalid if the data and the spec give no step at all. `distributed` is false for a
@@ -73,7 +74,8 @@ class Workload {
   uint64_t tickets_per_epoch() const;
   uint64_t total_tickets() const;
   uint64_t whole_epochs() const;  // of all tickets
-  Work ticket(uint64_t number) const;
+  // Returns the part of a ticket that the device with this turn computes: the first has turn 0.
+  Work ticket(uint64_t number, const Turn& turn = {}) const;
 
  private:
   data::Share share_of(const Turn& turn) const;
@@ -82,6 +84,7 @@ class Workload {
   uint64_t batches_per_epoch_;
   uint64_t members_;
   uint64_t accumulation_;
+  uint64_t batches_per_ticket_;
   std::optional<uint64_t> epochs_;
   std::optional<uint64_t> steps_;
   bool async_;

@@ -77,7 +77,15 @@ class PsSnapshot : public Snapshot {
   const std::vector<uint64_t> shard_steps_;
 };
 
-std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
+// Returns the logical replicas that this member's devices are: each step has those of all members;
+// a ticket is for one member.
+compute::Subtree replicas_of(const Assembly& assembly, bool sync, int rank) {
+  const int devices = assembly.spec().devices;
+  const int first = sync ? rank * devices : 0;
+  return {first, first + devices};
+}
+
+std::unique_ptr<ps::MemberMemory> make_memory(const Assembly& assembly,
                                               const PsSynchronizer::Setup& setup) {
   if (!group::shared_memory_wanted()) {
     log::info("exchange through gRPC: MUSTER_SHARED_MEMORY is 0");
@@ -85,8 +93,8 @@ std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
   }
   try {
     return std::make_unique<ps::MemberMemory>(
-        ps::SegmentShape{engine.layout().size(), static_cast<size_t>(setup.shards)},
-        worthwhile_spins(setup.members * engine.threads() + setup.shards));
+        ps::SegmentShape{assembly.engine->layout().size(), static_cast<size_t>(setup.shards)},
+        worthwhile_spins(setup.members * assembly.threads() + setup.shards));
   } catch (const Unavailable& error) {
     log::warning(std::string("exchange through gRPC: ") + error.what());
     return nullptr;
@@ -102,8 +110,10 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
       parameters_(assembly.engine->layout().size()),
       sum_(parameters_.size()),
-      gradients_(*assembly.engine),
-      memory_(make_memory(*assembly.engine, setup_)),
+      gradients_(assembly.devices(), /*exclusive=*/false),
+      devices_{replicas_of(assembly, sync_, setup_.rank), sum_},
+      sums_(static_cast<size_t>(gradients_.devices())),
+      memory_(make_memory(assembly, setup_)),
       exchange_(
           compute::shard_ranges(assembly.spec().optimizer, assembly.engine->layout(),
                                 setup_.shards),
@@ -207,18 +217,31 @@ bool PsSynchronizer::has_next() {
   if (finished_ || workload.is_stopped(position())) return false;
   if (sync_) {
     if (workload.finished(position())) return false;
-    work_ = workload.part_of(position(), setup_.rank);
+    work_ = work_of({devices_.node.begin});
     return true;
   }
   if (!ticket_) return false;
-  work_ = workload.ticket(*ticket_);
+  work_ = work_of({});
   mutable_position().epoch = work_.epoch();
   return true;
 }
 
+Work PsSynchronizer::work_of(const Turn& turn) const {
+  const Workload& workload = *assembly_.workload;
+  return sync_ ? workload.part_of(position(), turn) : workload.ticket(*ticket_, turn);
+}
+
+compute::LossSums PsSynchronizer::compute_gradients() {
+  gradients_.compute(
+      {&devices_, 1}, [this](const Turn& turn) { return work_of(turn); }, sums_);
+  compute::LossSums all;
+  for (const compute::LossSums& sums : sums_) all += sums;
+  return all;
+}
+
 Synchronizer::StepResult PsSynchronizer::step() {
   const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
-  const compute::LossSums sums = gradients_.compute(work_, *assembly_.feed, sum_);
+  const compute::LossSums sums = compute_gradients();
   auto exchanged = exchange_.step(position().step, work_.ticket, sums, sum_, parameters_, watch());
   if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
   gradients_.load(parameters_);

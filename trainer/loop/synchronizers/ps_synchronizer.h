@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "trainer/group/rendezvous_client.h"
-#include "trainer/loop/batches/gradient_sum.h"
+#include "trainer/loop/batches/replica_gradients.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/loop/training.h"
 #include "trainer/ps/group/control.h"
@@ -13,7 +13,7 @@
 namespace muster::loop {
 
 // The synchronizer of a parameter-server job: it sends gradients to the shards and gets parameters
-// back.
+// back. The gradients of several devices of the process are added up first.
 class PsSynchronizer : public Synchronizer {
  public:
   // Makes a link to a shard, at the address of the ps that serves it.
@@ -51,6 +51,8 @@ class PsSynchronizer : public Synchronizer {
   void await_last_commit(ps::Exchange::Result& exchanged);
   void settle(const GroupView& view, const ps::Exchange::Result& result);
   void go_on(const ps::Exchange::Result& result);
+  Work work_of(const Turn& turn) const;
+  compute::LossSums compute_gradients();
 
   Assembly& assembly_;
   group::RendezvousClient& client_;
@@ -58,13 +60,15 @@ class PsSynchronizer : public Synchronizer {
   const bool sync_;
   compute::Floats parameters_;
   compute::Floats sum_;  // of gradients
-  GradientSum gradients_;
+  ReplicaGradients gradients_;
+  const ReplicaGradients::Target devices_;
+  std::vector<compute::LossSums> sums_;  // of each device
   const std::unique_ptr<ps::MemberMemory>
       memory_;                          // shared with the shards of this host; may be null
   std::vector<std::string> addresses_;  // of each ps, in the generation
   ps::Exchange exchange_;
   std::stop_token stop_;
-  Work work_;  // of the next step
+  Work work_;  // of the next step, of the first device
   uint64_t generation_ = 0;
   uint64_t position_generation_ = 0;  // the generation of position()
   std::optional<uint64_t> ticket_;

@@ -247,11 +247,9 @@ TEST(Validate, AnElasticGroupSharesRecordsNotFiles) {
   EXPECT_THAT(problems_with(kCollective, by_file), Not(Contains(HasSubstr(problem))));
 }
 
-TEST(Validate, SeveralDevicesAreNotForParameterServers) {
+TEST(Validate, AReplicaHasUpTo64Devices) {
   const Sets two = {{"spec.training.devices", "2"}};
-  EXPECT_THAT(problems_with(kTraining, two),
-              ElementsAre(HasSubstr("spec.training.devices: expected 1 device with parameter "
-                                    "servers, found 2")));
+  EXPECT_TRUE(problems_with(kTraining, two).empty());
   EXPECT_TRUE(problems_with(kCollective, two).empty());
   EXPECT_THAT(problems_with(kCollective, {{"spec.training.devices", "65"}}),
               ElementsAre(HasSubstr("an integer from 1 to 64, found 65")));

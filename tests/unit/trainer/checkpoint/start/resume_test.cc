@@ -126,6 +126,11 @@ TEST(ResumePosition, OfTicketsCountsWhatOneHolds) {
   Manifest manifest = checkpoint_of(before);
   manifest.position.outstanding = {1};
   EXPECT_THAT(obstacles(resume(manifest, after, true)), ElementsAre("gradientAccumulation"));
+  Json devices = before;
+  devices["devices"] = 3;
+  EXPECT_EQ(resume(checkpoint_of(before), devices, true).position.next_batch, 1u);
+  EXPECT_EQ(resume(checkpoint_of(before), devices, false).position.next_batch, 3u);
+  EXPECT_THAT(obstacles(resume(manifest, devices, true)), ElementsAre("devices"));
 }
 
 TEST(ResumeWithoutTheAverage, GoesOn) {

@@ -74,9 +74,9 @@ class ReplicaGradientsTest : public ::testing::Test {
   Sum compute(int devices, int replicas, const std::vector<compute::Subtree>& nodes,
               int accumulation, bool rounded = false) const {
     Devices own(training(accumulation), devices, replicas);
+    compute::Floats weights = parameters(own.floats());  // outlive those that compute with them
     ReplicaGradients gradients(own.all(), false, rounded);
     EXPECT_EQ(gradients.devices(), devices);
-    compute::Floats weights = parameters(own.floats());
     gradients.load(weights);
     Targets targets(nodes, own.floats());
     Sum sum;

@@ -80,6 +80,23 @@ TEST(WorkloadTest, TicketsCoverTheEpochs) {
   EXPECT_FALSE(workload.finished(position));
 }
 
+TEST(WorkloadTest, ATicketIsForAllDevicesOfAProcess) {
+  spec::TrainingSpec spec = spec_of(10, 1, {}, 2);
+  spec.policy = spec::SyncPolicy::async;
+  spec.devices = 3;
+  const Workload workload(spec, 170, 6, true);  // 17 batches, 6 of a ticket
+  ASSERT_EQ(workload.total_tickets(), 3u);
+  std::vector<uint64_t> first;
+  for (uint64_t ticket = 0; ticket < 3; ++ticket)
+    for (int device = 0; device < 3; ++device) {
+      const Work work = workload.ticket(ticket, Turn{device, 1, 3});
+      EXPECT_EQ(work.batches(), 2);
+      EXPECT_EQ(work.ticket, ticket);
+      first.push_back(work.first_batch());
+    }
+  EXPECT_THAT(first, testing::ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 16));
+}
+
 TEST(WorkloadTest, NoStepAtAllIsRefused) {
   spec::TrainingSpec spec = spec_of(10, 1);
   spec.data.drop_remainder = true;

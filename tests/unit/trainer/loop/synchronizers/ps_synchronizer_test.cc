@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/unit/common/listener.h"
@@ -10,19 +11,22 @@
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
+#include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/ps/shard/shard.h"
 
 namespace muster::loop {
 namespace {
 
 // A shard of all parameters, for one member.
-ps::Shard make_shard(const Assembly& assembly) {
+ps::Shard make_shard(const Assembly& assembly, compute::Floats parameters = {}) {
   const size_t floats = assembly.engine->layout().size();
   ps::Shard::Shape shape;
   shape.range = {0, floats};
+  shape.policy = assembly.spec().policy;
   ps::Shard shard(shape, *assembly.optimizer, assembly.spec().schedule);
   ps::Shard::Content content;
-  content.parameters.assign(floats, 0.0f);
+  content.parameters = std::move(parameters);
+  content.parameters.resize(floats);
   content.slots.assign(assembly.optimizer->slot_names().size(), compute::Floats(floats));
   shard.load(std::move(content));
   ps::Shard::Answers answers;
@@ -138,6 +142,44 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, PsSynchronizerTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Far" : "Cpu"; });
+
+class PsDevicesTest : public testing::TestWithParam<const char*> {};
+
+// All that differs is who adds up and who makes the update.
+TEST_P(PsDevicesTest, TrainToTheBitsOfAProcessByItself) {
+  const auto path =
+      write_training(fresh_folder("devices"), "epochs: 2\ndevices: 3\n" + std::string(GetParam()));
+  Assembly by_itself = assemble(Training::load(path), 1, false, {3, false});
+  LocalSynchronizer local(by_itself, nullptr, 1);
+  compute::Floats expected(by_itself.engine->layout().size());
+  local.read_weights(expected);
+  Assembly assembly = assemble(Training::load(path), 1, true, {3, false});
+  ps::Shard shard = make_shard(assembly, expected);
+  while (local.has_next()) local.step();
+  local.read_weights(expected);
+
+  Losses losses;
+  Group group;
+  PsSynchronizer::Setup setup;
+  setup.connect = [&](const ps::LinkEnd&, const std::string&) {
+    return std::make_unique<Link>(shard, losses);
+  };
+  PsSynchronizer synchronizer(assembly, group.client(), setup);
+  ASSERT_TRUE(synchronizer.start({}));
+  while (synchronizer.has_next()) ASSERT_EQ(synchronizer.step().state, Synchronizer::State::ok);
+  EXPECT_EQ(synchronizer.position().step, local.position().step);
+  for (const uint64_t epoch : {0, 1}) {
+    EXPECT_EQ(synchronizer.position().sums.of(epoch).rows, 330);
+    EXPECT_EQ(synchronizer.position().sums.of(epoch).loss, local.position().sums.of(epoch).loss);
+  }
+  EXPECT_TRUE(std::ranges::equal(shard.parameters(), expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Policies, PsDevicesTest,
+    testing::Values("synchronization: {policy: sync}\n", "synchronization: {policy: async}\n",
+                    "synchronization: {policy: sync}\ngradientAccumulation: 2\n",
+                    "synchronization: {policy: async}\ngradientAccumulation: 2\n"));
 
 }  // namespace
 }  // namespace muster::loop
