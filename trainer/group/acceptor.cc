@@ -21,7 +21,6 @@ namespace muster::group {
 
 namespace {
 
-constexpr int kMostAtOnce = 64;  // connections, before those that have ended are looked for
 constexpr std::chrono::milliseconds kPause{100};
 // While strangers crowd each other out, so many milliseconds pass between two: who is of the job
 // has the time for its handshake.
@@ -177,18 +176,14 @@ int Acceptor::milliseconds_left() const {
   return milliseconds_until(strangers_.begin()->second.until);
 }
 
+// Accepts one connection: before the next, those who have left are forgotten. Else one of these
+// would count, and a stranger be sent away in its place.
 void Acceptor::accept_from(const Descriptor& listener) {
-  for (int i = 0; i < kMostAtOnce; ++i) {
-    Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket) {
-      admit(std::move(socket));
-      continue;
-    }
-    // Out of descriptors, most likely: they come back when others have left.
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-      std::this_thread::sleep_for(kPause);
-    if (errno != EINTR && errno != ECONNABORTED) return;
-  }
+  Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) return admit(std::move(socket));
+  // Out of descriptors, most likely: they come back when others have left.
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+    std::this_thread::sleep_for(kPause);
 }
 
 void Acceptor::admit(Descriptor socket) {

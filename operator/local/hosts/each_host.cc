@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
+#include "common/mutex.h"
 #include "common/pause.h"
 #include "common/shorten.h"
 #include "operator/local/hosts/refusals.h"
@@ -37,6 +36,29 @@ std::string last_words(Session& session) {
   return words;
 }
 
+// Counts the threads that still work.
+class Working {
+ public:
+  explicit Working(size_t threads) : threads_(threads) {}
+
+  void end_one() {
+    const MutexLock lock(mutex_);
+    --threads_;
+    changed_.notify_one();
+  }
+  // Waits for the next one's end, but not long. Returns whether any still works.
+  bool wait() {
+    MutexLock lock(mutex_);
+    if (threads_ > 0) changed_.wait_for(lock, kMeanwhileEvery);
+    return threads_ > 0;
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  size_t threads_ MUSTER_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
 std::vector<std::string> for_each_host(size_t count, size_t at_once,
@@ -46,9 +68,7 @@ std::vector<std::string> for_each_host(size_t count, size_t at_once,
   std::vector<std::string> reasons(count);
   const size_t threads_wanted = std::min(at_once, count);
   std::atomic<size_t> next{0};
-  std::mutex mutex;
-  std::condition_variable one_ended;
-  size_t running = threads_wanted;
+  Working working(threads_wanted);
   const auto take_some = [&] {
     for (size_t i; (i = next++) < count;) {
       try {
@@ -57,17 +77,11 @@ std::vector<std::string> for_each_host(size_t count, size_t at_once,
         reasons[i] = shown(error.what());
       }
     }
-    const std::lock_guard lock(mutex);
-    --running;
-    one_ended.notify_one();
+    working.end_one();
   };
   std::vector<std::jthread> threads;
   for (size_t i = 0; i < threads_wanted; ++i) threads.emplace_back(take_some);
-  for (std::unique_lock lock(mutex); running > 0; one_ended.wait_for(lock, kMeanwhileEvery)) {
-    lock.unlock();
-    meanwhile();
-    lock.lock();
-  }
+  while (working.wait()) meanwhile();
   return reasons;
 }
 
