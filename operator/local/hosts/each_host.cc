@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -28,10 +27,7 @@ std::string last_words(Session& session) {
   while (const int left = milliseconds_until(until)) {
     pollfd watched{session.errors().get(), POLLIN, 0};
     if (::poll(&watched, 1, left) <= 0) continue;
-    char bytes[4096];
-    const ssize_t got = ::read(session.errors().get(), bytes, sizeof bytes);
-    if (got == 0) break;
-    if (got > 0) words.append(bytes, static_cast<size_t>(got));
+    if (!Session::read_some(session.errors(), words)) break;
   }
   return words;
 }
@@ -108,8 +104,8 @@ void talk_to_host(const std::vector<std::string>& command, const std::string& ac
       session.close_input();
       const std::string words = last_line(last_words(session));
       const int code = session.end();
-      const auto pause = refusals.pause_after(code, words);
-      if (!pause || wire.has_heard()) {
+      const auto pause = wire.has_heard() ? std::nullopt : refusals.pause_after(code, words);
+      if (!pause) {
         throw Unavailable(error.what() + std::string("; ssh or ") + action + " has ended with " +
                           std::to_string(code) + (words.empty() ? "" : ": " + words));
       }

@@ -25,6 +25,7 @@ std::string unusable(const Host& host, const std::string& why);
 // Returns what a host has said, as it may be shown: on one line, and not too long.
 std::string shown(const std::string& words);
 
+// Files are copied to so many hosts at a time.
 inline constexpr size_t kCopiesAtOnce = 8;
 
 // Starts `command`, which is to run `action` on a host, and calls `talk` with it. Starts it again

@@ -76,6 +76,14 @@ void Session::send(std::string& unsent) {
   if (sent < 0 && errno != EAGAIN && errno != EINTR) close_input();
 }
 
+bool Session::read_some(const Descriptor& from, std::string& text) {
+  char bytes[4096];
+  const ssize_t got = ::read(from.get(), bytes, sizeof bytes);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  text.append(bytes, static_cast<size_t>(got));
+  return got > 0;
+}
+
 int Session::end() {
   constexpr int kMomentMs = 200;  // a process has closed its output a little before it has ended
   if (pid_ != 0) {

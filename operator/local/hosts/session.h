@@ -32,6 +32,9 @@ class Session {
   const Descriptor& output() const { return output_; }
   const Descriptor& errors() const { return errors_; }
 
+  // Appends to `text` what can be read now from output() or errors(). Returns false at its end.
+  static bool read_some(const Descriptor& from, std::string& text);
+
   // Kills it if it does not end by itself in a moment, and returns its exit code, 128 + n for
   // signal n.
   int end();

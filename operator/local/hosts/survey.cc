@@ -3,10 +3,8 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -59,13 +57,9 @@ struct Answer {
   int code = 0;
 };
 
-// Returns false at the end.
+// Returns false at the end, and once it is too long.
 bool read_some(const Descriptor& from, std::string& to) {
-  char bytes[4096];
-  const ssize_t got = ::read(from.get(), bytes, sizeof bytes);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
-  to.append(bytes, static_cast<size_t>(got));
-  return got > 0 && to.size() <= kLongestAnswer;
+  return Session::read_some(from, to) && to.size() <= kLongestAnswer;
 }
 
 Answer ask_once(const std::vector<std::string>& command, std::string question,

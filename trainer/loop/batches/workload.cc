@@ -25,8 +25,8 @@ Workload::Workload(const spec::TrainingSpec& spec, const data::Shards& shards, i
       epochs_(spec.epochs),
       steps_(spec.steps),
       async_(spec.policy != spec::SyncPolicy::sync && distributed),
+      batches_per_ticket_(accumulation_ * (async_ ? static_cast<uint64_t>(spec.devices) : 1)),
       early_stopping_(spec.early_stopping) {
-  batches_per_ticket_ = accumulation_ * (async_ ? static_cast<uint64_t>(spec.devices) : 1);
   const bool nothing = batches_per_epoch_ == 0 || steps_.value_or(epochs_.value_or(0)) == 0;
   if (nothing)
     throw Invalid("training: expected at least one step, found none: " + std::to_string(samples_) +
@@ -73,24 +73,25 @@ void Workload::advance(checkpoint::Position& position) const {
   position = settled(std::move(position));
 }
 
-data::Share Workload::share_of(const Turn& turn) const {
-  data::Share share;
+Work Workload::work(uint64_t ticket, uint64_t epoch, uint64_t first_batch, const Turn& turn) const {
+  Work work;
+  work.ticket = ticket;
+  work.at.epoch = epoch;
+  work.at.step = first_batch;
+  work.at.taken = static_cast<uint64_t>(turn.taken) * accumulation_;
+  data::Share& share = work.at.share;
   share.stride = members_ * accumulation_;
   share.first = static_cast<uint64_t>(turn.first) * accumulation_;
   share.batches = accumulation_;
   share.pieces = static_cast<uint64_t>(turn.count);
   share.distance = static_cast<uint64_t>(turn.distance) * accumulation_;
-  return share;
+  return work;
 }
 
 Work Workload::part_of(const checkpoint::Position& position, const Turn& turn) const {
-  Work work;
-  work.at.epoch = position.epoch;
-  work.at.step = position.next_batch;
-  work.at.share = share_of(turn);
-  work.at.taken = static_cast<uint64_t>(turn.taken) * accumulation_;
-  work.ticket = position.epoch * tickets_per_epoch() + position.next_batch / batches_per_ticket_;
-  return work;
+  const uint64_t ticket =
+      position.epoch * tickets_per_epoch() + position.next_batch / batches_per_ticket_;
+  return work(ticket, position.epoch, position.next_batch, turn);
 }
 
 uint64_t Workload::tickets_per_epoch() const {
@@ -106,13 +107,8 @@ uint64_t Workload::whole_epochs() const {
 }
 
 Work Workload::ticket(uint64_t number, const Turn& turn) const {
-  Work work;
-  work.ticket = number;
-  work.at.epoch = number / tickets_per_epoch();
-  work.at.step = number % tickets_per_epoch() * batches_per_ticket_;
-  work.at.share = share_of(turn);
-  work.at.taken = static_cast<uint64_t>(turn.taken) * accumulation_;
-  return work;
+  return work(number, number / tickets_per_epoch(),
+              number % tickets_per_epoch() * batches_per_ticket_, turn);
 }
 
 }  // namespace muster::loop

@@ -74,20 +74,21 @@ class Workload {
   uint64_t tickets_per_epoch() const;
   uint64_t total_tickets() const;
   uint64_t whole_epochs() const;  // of all tickets
-  // Returns the part of a ticket that the device with this turn computes: the first has turn 0.
+  // Returns the part of a ticket that the device computes whose turn it is. Its number within the
+  // process is turn.first.
   Work ticket(uint64_t number, const Turn& turn = {}) const;
 
  private:
-  data::Share share_of(const Turn& turn) const;
+  Work work(uint64_t ticket, uint64_t epoch, uint64_t first_batch, const Turn& turn) const;
 
   uint64_t samples_;
   uint64_t batches_per_epoch_;
   uint64_t members_;
   uint64_t accumulation_;
-  uint64_t batches_per_ticket_;
   std::optional<uint64_t> epochs_;
   std::optional<uint64_t> steps_;
   bool async_;
+  uint64_t batches_per_ticket_;
   std::optional<spec::EarlyStoppingSpec> early_stopping_;
 };
 

@@ -89,7 +89,7 @@ TEST_P(ChurnTest, AThousandMembersLeaveNothingBehind) {
   // gRPC has a few threads and pipes that come and go by themselves.
   EXPECT_LE(after.descriptors, before.descriptors + 10);
   EXPECT_LE(after.threads, before.threads + 10);
-#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer keeps memory that was freed.
   EXPECT_LE(after.bytes, before.bytes + (64 << 20));
 #endif
 }

@@ -62,7 +62,7 @@ TEST(EachHost, ABrokenSessionIsToldWithItsLastWords) {
       << "it had been let in";
 }
 
-// What OpenSSH 9.2 says where MaxStartups refuses it.
+// OpenSSH 9.2 says this where a server refuses it because of MaxStartups.
 constexpr const char* kRefused =
     "if [ $n -lt 3 ]; then echo 'kex_exchange_identification: Connection reset by peer' >&2; "
     "echo 'Connection reset by 10.0.0.1 port 22' >&2; exit 255; fi; ";

@@ -71,6 +71,14 @@ class Link : public ps::ShardLink {
   ps::ReplyHeader reply_;
 };
 
+PsSynchronizer::Setup by_way_to(ps::Shard& shard, Losses& losses) {
+  PsSynchronizer::Setup setup;
+  setup.connect = [&](const ps::LinkEnd&, const std::string&) {
+    return std::make_unique<Link>(shard, losses);
+  };
+  return setup;
+}
+
 // A rendezvous whose only member this process is, in its first generation.
 class Group {
  public:
@@ -113,11 +121,7 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
   const uint64_t last = assembly.workload->steps_per_epoch() - 1;  // of the first epoch
   Losses losses{{1, last + 1}, {0, 3, 4, last, 2 * last}};
   Group group;
-  PsSynchronizer::Setup setup;
-  setup.connect = [&](const ps::LinkEnd&, const std::string&) {
-    return std::make_unique<Link>(shard, losses);
-  };
-  PsSynchronizer synchronizer(assembly, group.client(), setup);
+  PsSynchronizer synchronizer(assembly, group.client(), by_way_to(shard, losses));
   ASSERT_TRUE(synchronizer.start({}));
   int rejoined = 0;
   while (synchronizer.has_next()) {
@@ -145,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, PsSynchronizerTest, testing::Bool(),
 
 class PsDevicesTest : public testing::TestWithParam<const char*> {};
 
-// All that differs is who adds up and who makes the update.
+// Both add up the gradients of the same devices, and update the parameters by the same formula.
 TEST_P(PsDevicesTest, TrainToTheBitsOfAProcessByItself) {
   const auto path =
       write_training(fresh_folder("devices"), "epochs: 2\ndevices: 3\n" + std::string(GetParam()));
@@ -160,11 +164,7 @@ TEST_P(PsDevicesTest, TrainToTheBitsOfAProcessByItself) {
 
   Losses losses;
   Group group;
-  PsSynchronizer::Setup setup;
-  setup.connect = [&](const ps::LinkEnd&, const std::string&) {
-    return std::make_unique<Link>(shard, losses);
-  };
-  PsSynchronizer synchronizer(assembly, group.client(), setup);
+  PsSynchronizer synchronizer(assembly, group.client(), by_way_to(shard, losses));
   ASSERT_TRUE(synchronizer.start({}));
   while (synchronizer.has_next()) ASSERT_EQ(synchronizer.step().state, Synchronizer::State::ok);
   EXPECT_EQ(synchronizer.position().step, local.position().step);
