@@ -19,7 +19,10 @@ namespace muster::compute::cuda {
 //   float sum(f): the sum of f(thread) over the threads, in an order that depends on the number of
 //     threads alone; all threads get it;
 //   float most(f): the largest f(thread);
-//   float* shared(): memory of kSharedFloats that the block's threads share.
+//   float* shared<Floats>(): memory of so many floats that the block's threads share, at most 11 k.
+//     Its contents are undefined at each call;
+//   Locals<T> locals<T>(): local state that lasts over phases: locals[thread] is that of a thread,
+//     which nobody else uses.
 // Threads of different blocks must not write what others read or write.
 
 struct Shape {
@@ -28,7 +31,6 @@ struct Shape {
 
 // The threads of every block.
 constexpr int64_t kBlockThreads = 256;
-constexpr int64_t kSharedFloats = 1024;
 // Returns the number of blocks for `items`, one for each thread, where a thread takes several once
 // there are `most` blocks.
 MUSTER_INLINE Shape blocks_for(int64_t items, int64_t most = 4096) {

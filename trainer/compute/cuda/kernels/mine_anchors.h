@@ -139,8 +139,7 @@ struct MineAnchors {
   // count. `use` may change whether its own item counts.
   template <class Block, class Counts, class Use>
   MUSTER_INLINE static void count_in_order(Block& block, int64_t items, Counts counts, Use use) {
-    static_assert(kSharedFloats >= kBlockThreads);
-    float* before = block.shared();
+    float* before = block.template shared<kBlockThreads>();
     const int64_t each = (items + kBlockThreads - 1) / kBlockThreads;
     const auto end_of = [&](int64_t thread) {
       const int64_t end = (thread + 1) * each;

@@ -79,7 +79,7 @@ struct MeasureTensors {
   MUSTER_INLINE void operator()(Block& block) const {
     const TensorPiece one = piece[block.index()];
     const UpdateRule rule = rules[one.tensor];
-    float* parts = block.shared();
+    float* parts = block.template shared<2 * kSums>();
     block.each([&](int64_t thread) {
       if (thread < kSums) measure(one, rule, thread, parts[thread], parts[kSums + thread]);
     });

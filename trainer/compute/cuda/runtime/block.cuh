@@ -9,9 +9,21 @@ class GpuBlock {
  public:
   __device__ int64_t index() const { return blockIdx.x; }
   __device__ int64_t count() const { return gridDim.x; }
+  template <int64_t Floats>
   __device__ float* shared() {
-    __shared__ float memory[kSharedFloats];
+    __shared__ __align__(16) float memory[Floats];
     return memory;
+  }
+
+  // Each thread has one of these objects, so it finds its own state at every index.
+  template <class T>
+  struct Locals {
+    __device__ T& operator[](int64_t) { return value; }
+    T value;
+  };
+  template <class T>
+  __device__ Locals<T> locals() {
+    return {};
   }
 
   template <class Function>

@@ -27,13 +27,25 @@ using cuda::Shape;
 class SimulatedBlock {
  public:
   SimulatedBlock(int64_t index, int64_t count, ThreadOrder order)
-      : index_(index), count_(count), order_(order) {
-    shared_.fill(NAN);  // a GPU's holds anything
-  }
+      : index_(index), count_(count), order_(order) {}
 
   int64_t index() const { return index_; }
   int64_t count() const { return count_; }
-  float* shared() { return shared_.data(); }
+  template <int64_t Floats>
+  float* shared() {
+    shared_.assign(static_cast<size_t>(Floats), NAN);  // a GPU's holds anything
+    return shared_.data();
+  }
+
+  template <class T>
+  struct Locals {
+    T& operator[](int64_t thread) { return values[static_cast<size_t>(thread)]; }
+    std::vector<T> values = std::vector<T>(static_cast<size_t>(kBlockThreads));
+  };
+  template <class T>
+  Locals<T> locals() {
+    return {};
+  }
 
   template <class Function>
   void each(Function function) {
@@ -62,7 +74,7 @@ class SimulatedBlock {
 
   const int64_t index_, count_;
   const ThreadOrder order_;
-  std::array<float, cuda::kSharedFloats> shared_;
+  std::vector<float> shared_;
 };
 
 using RunKernel = void (*)(Shape shape, const void* arguments, ThreadOrder order);
