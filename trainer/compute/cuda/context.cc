@@ -1,5 +1,7 @@
 #include "trainer/compute/cuda/context.h"
 
+#include "common/error.h"
+
 namespace muster::compute::cuda {
 
 Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int64_t most_patches)
@@ -11,11 +13,13 @@ Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int
       fusions(find_fusions(graph)),
       step{},
       most_patches(most_patches) {
+  check_size("the parameters", static_cast<int64_t>(graph.layout.size()));
   const int output = graph.values[static_cast<size_t>(graph.output)].memory;
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     ValueMemory memory;
     if (value.memory == static_cast<int>(i) && !is_inside(fusions, static_cast<int>(i))) {
+      check_size("a batch at one of the layers", max_rows * value.width);
       memory.width = value.width;
       memory.needs_gradient = value.needs_gradient;
       memory.half = half && is_end(fusions, static_cast<int>(i));
@@ -33,6 +37,13 @@ Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int
   }
 }
 
+void Context::check_size(const std::string& what, int64_t numbers) {
+  if (numbers >= kMostNumbers)
+    throw Invalid("GPU: expected fewer than " + std::to_string(kMostNumbers) + " numbers in " +
+                  what + ", found " + std::to_string(numbers) +
+                  "; a smaller training.batchSize has fewer");
+}
+
 ValueMemory& Context::value(int index) {
   return values_[static_cast<size_t>(graph.values[static_cast<size_t>(index)].memory)];
 }
@@ -45,21 +56,21 @@ int64_t Context::offset_of(const std::string& tensor) const {
   return static_cast<int64_t>(graph.layout.find(tensor).offset);
 }
 
-void Context::reserve_sums(int64_t rows, int64_t columns) {
-  parts_.reserve(2 * parts_of(rows) * columns * int64_t{sizeof(float)});
+void Context::reserve_parts(const Cut& cut, int64_t sums) {
+  parts_.reserve(sums * cut.most_parts() * cut.columns * int64_t{sizeof(float)});
 }
 
 void Context::allocate_reserved() {
   for (SharedMemory* memory : {&parts_, &patches, &raw_gradients}) memory->allocate(gpu);
 }
 
-void Context::sum_parts(int64_t rows, int64_t columns, const float* from, float* out) {
-  gpu.launch(SumParts{parts_of(rows), columns, from, out});
+void Context::sum_parts(int64_t parts, int64_t columns, const float* from, float* out) {
+  gpu.launch(SumParts{parts, columns, from, out});
 }
 
 void Context::sum_columns(int64_t rows, int64_t columns, const float* x, float* out) {
   gpu.launch(ColumnSums{rows, columns, x, parts()});
-  sum_parts(rows, columns, parts(), out);
+  sum_parts(Cut(rows, columns).parts(), columns, parts(), out);
 }
 
 }  // namespace muster::compute::cuda

@@ -81,6 +81,9 @@ class Context {
   SharedMemory patches;        // of a convolution
   SharedMemory raw_gradients;  // of a convolution's raw outputs
 
+  // Throws Invalid if an array of `what` would have too many numbers for a kernel.
+  static void check_size(const std::string& what, int64_t numbers);
+
   // Returns the memory of a value, which is that of another one if it was reshaped.
   ValueMemory& value(int index);
   // Returns the memory of what a convolution computes: its output, or of a fusion the last one's.
@@ -92,14 +95,16 @@ class Context {
   // whether the caller must add to what is there.
   static bool claim_gradient(ValueMemory& value) { return std::exchange(value.claimed, true); }
 
+  // Reserves memory for `sums` sums for each column of the parts of a matrix, or of one with fewer
+  // rows.
+  void reserve_parts(const Cut& cut, int64_t sums);
   // out[c] = sum of x[r, c] over the rows, [rows, columns] without gaps. An operation that calls it
-  // must have reserved for the most rows and columns that it has.
-  void reserve_sums(int64_t rows, int64_t columns);
+  // must have reserved a sum for the most rows that it has.
   void sum_columns(int64_t rows, int64_t columns, const float* x, float* out);
   // Memory for the parts of such sums, as many floats as have been reserved.
   float* parts() { return static_cast<float*>(parts_.data()); }
   // Adds up the parts of a kernel in column_sums.h.
-  void sum_parts(int64_t rows, int64_t columns, const float* from, float* out);
+  void sum_parts(int64_t parts, int64_t columns, const float* from, float* out);
 
   // Allocates what has been reserved. It is called once, when all operations are made.
   void allocate_reserved();

@@ -25,9 +25,23 @@ namespace muster::compute::cuda {
 //     which nobody else uses.
 // Threads of different blocks must not write what others read or write.
 
+// These unroll the next loop on a GPU, by n or as a whole: values that it loads are then
+// under way at the same time, and arrays that it goes through can be registers.
+#if defined(__CUDA_ARCH__)
+#define MUSTER_PRAGMA(text) _Pragma(#text)
+#define MUSTER_UNROLL(n) MUSTER_PRAGMA(unroll(n))
+#define MUSTER_UNROLL_ALL _Pragma("unroll")
+#else
+#define MUSTER_UNROLL(n)
+#define MUSTER_UNROLL_ALL
+#endif
+
 struct Shape {
   int64_t blocks = 1;
 };
+
+// Arrays have fewer numbers than this: indices have 32 bits, with which a GPU divides much faster.
+constexpr int64_t kMostNumbers = int64_t{1} << 31;
 
 // The threads of every block.
 constexpr int64_t kBlockThreads = 256;
@@ -38,12 +52,25 @@ MUSTER_INLINE Shape blocks_for(int64_t items, int64_t most = 4096) {
   return {blocks < 1 ? 1 : blocks < most ? blocks : most};
 }
 
-// Calls function(item) for each of `items`, over all blocks.
+// Calls function(item) for each of `items`, fewer than kMostNumbers, over all blocks.
 template <class Block, class Function>
 MUSTER_INLINE void for_items(Block& block, int64_t items, Function function) {
   block.each([&](int64_t thread) {
-    const int64_t step = block.count() * kBlockThreads;
-    for (int64_t i = block.index() * kBlockThreads + thread; i < items; i += step) function(i);
+    const auto count = static_cast<uint32_t>(items);
+    const auto step = static_cast<uint32_t>(block.count() * kBlockThreads);
+    for (auto i = static_cast<uint32_t>(block.index() * kBlockThreads + thread); i < count;
+         i += step)
+      function(i);
+  });
+}
+
+// Calls function(i, column) for each N neighbouring numbers i of a matrix without gaps, of which
+// `column` is the first one's column; N divides `columns`.
+template <int N, class Block, class Function>
+MUSTER_INLINE void for_packs(Block& block, int64_t rows, int64_t columns, Function function) {
+  const auto packs = static_cast<uint32_t>(columns / N);
+  for_items(block, rows * columns / N, [&](uint32_t i) {
+    function(static_cast<int>(i * N), static_cast<int>(i % packs * N));
   });
 }
 

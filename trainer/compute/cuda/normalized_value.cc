@@ -16,7 +16,7 @@ NormalizationStep::NormalizationStep(Context& context, const Node& node, Bounds 
       moving_mean_(context.offset_of(node.parameters[2])),
       moving_variance_(context.offset_of(node.parameters[3])),
       scales_(context.gpu, 6 * columns_) {
-  if (trainable_) context.reserve_sums(context.max_rows * places_, columns_);
+  if (trainable_) context.reserve_parts({context.max_rows * places_, columns_}, 2);
 }
 
 ColumnScales NormalizationStep::scales() const {

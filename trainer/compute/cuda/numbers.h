@@ -1,13 +1,122 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
+#include <type_traits>
 
 #include "trainer/compute/cuda/kernels/scalar.h"
 
 namespace muster::compute::cuda {
 
-// An array in a GPU's memory, of floats or of bfloat16: a float's upper half, rounded to the
-// nearest, ties to even; NaN stays NaN. The type does not say whether the array may be written.
+// Neighbouring numbers that a thread loads or stores at once.
+template <int N>
+struct alignas(sizeof(float) * N) Pack {
+  float at[N];
+};
+
+// An array in a GPU's memory, of floats or, if Half, of bfloat16: a float's upper half, rounded to
+// the nearest, ties to even; NaN stays NaN. The type does not say whether it may be written.
+template <bool Half>
+class Array {
+ public:
+  using Element = std::conditional_t<Half, uint16_t, float>;
+
+  MUSTER_INLINE explicit Array(void* data) : data_(static_cast<Element*>(data)) {}
+
+  MUSTER_INLINE float load(int64_t i) const {
+    if constexpr (Half) {
+      return float_of(static_cast<uint32_t>(data_[i]) << 16);
+    } else {
+      return data_[i];
+    }
+  }
+  MUSTER_INLINE void store(int64_t i, float value) const {
+    if constexpr (Half) {
+      data_[i] = upper_half(value);
+    } else {
+      data_[i] = value;
+    }
+  }
+
+  // The N numbers from i on, N being 1 or 4; i is a multiple of N, and the array is aligned to N
+  // numbers.
+  template <int N>
+  MUSTER_INLINE Pack<N> load_pack(int64_t i) const {
+    static_assert(N == 1 || N == 4);
+    if constexpr (N == 1) {
+      return {load(i)};
+    } else if constexpr (Half) {
+      const auto both = read<Halves>(data_ + i);
+      return {float_of(both.first << 16), float_of(both.first & 0xFFFF0000u),
+              float_of(both.second << 16), float_of(both.second & 0xFFFF0000u)};
+    } else {
+      return read<Pack<4>>(data_ + i);
+    }
+  }
+  template <int N>
+  MUSTER_INLINE void store_pack(int64_t i, const Pack<N>& pack) const {
+    static_assert(N == 1 || N == 4);
+    if constexpr (N == 1) {
+      store(i, pack.at[0]);
+    } else if constexpr (Half) {
+      write(data_ + i,
+            Halves{upper_halves(pack.at[0], pack.at[1]), upper_halves(pack.at[2], pack.at[3])});
+    } else {
+      write(data_ + i, pack);
+    }
+  }
+
+ private:
+  // Four numbers of bfloat16, the first in the lower half of `first`.
+  struct alignas(8) Halves {
+    uint32_t first, second;
+  };
+
+  // By one access on a GPU.
+  template <class T>
+  MUSTER_INLINE static T read(const void* from) {
+#if defined(__CUDA_ARCH__)
+    return *static_cast<const T*>(from);
+#else
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+#endif
+  }
+  template <class T>
+  MUSTER_INLINE static void write(void* to, const T& value) {
+#if defined(__CUDA_ARCH__)
+    *static_cast<T*>(to) = value;
+#else
+    std::memcpy(to, &value, sizeof value);
+#endif
+  }
+
+  MUSTER_INLINE static uint16_t upper_half(float value) {
+#if defined(__CUDA_ARCH__)
+    uint16_t half;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+#else
+    const uint32_t bits = bits_of(value);
+    if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40u);
+    return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+#endif
+  }
+  MUSTER_INLINE static uint32_t upper_halves(float low, float high) {
+#if defined(__CUDA_ARCH__)
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+#else
+    return upper_half(low) | static_cast<uint32_t>(upper_half(high)) << 16;
+#endif
+  }
+
+  Element* data_;
+};
+
+// An array of either format.
 class Numbers {
  public:
   Numbers() = default;
@@ -17,34 +126,66 @@ class Numbers {
 
   MUSTER_INLINE void* data() const { return data_; }
   MUSTER_INLINE bool half() const { return half_; }
+  template <bool Half>
+  MUSTER_INLINE Array<Half> as() const {
+    return Array<Half>(data_);
+  }
   MUSTER_INLINE Numbers operator+(int64_t count) const {
     return {static_cast<char*>(data_) + count * (half_ ? 2 : 4), half_};
   }
   MUSTER_INLINE float load(int64_t i) const {
-    if (!half_) return static_cast<const float*>(data_)[i];
-    return float_of(static_cast<uint32_t>(static_cast<const uint16_t*>(data_)[i]) << 16);
+    return half_ ? as<true>().load(i) : as<false>().load(i);
   }
   MUSTER_INLINE void store(int64_t i, float value) const {
-    if (!half_) {
-      static_cast<float*>(data_)[i] = value;
-    } else {
-      static_cast<uint16_t*>(data_)[i] = upper_half(value);
-    }
+    half_ ? as<true>().store(i, value) : as<false>().store(i, value);
+  }
+  template <int N>
+  MUSTER_INLINE Pack<N> load_pack(int64_t i) const {
+    return half_ ? as<true>().load_pack<N>(i) : as<false>().load_pack<N>(i);
+  }
+  template <int N>
+  MUSTER_INLINE void store_pack(int64_t i, const Pack<N>& pack) const {
+    half_ ? as<true>().store_pack(i, pack) : as<false>().store_pack(i, pack);
   }
 
  private:
-  MUSTER_INLINE static uint16_t upper_half(float value) {
-    const uint32_t bits = bits_of(value);
-    if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40u);
-    return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-  }
-
   void* data_ = nullptr;
   bool half_ = false;
 };
 
 inline int64_t bytes_of(int64_t numbers, bool half) {
   return numbers * (half ? 2 : 4);
+}
+
+template <int N>
+MUSTER_INLINE Pack<N> load_floats(const float* from) {
+  return Numbers(from).as<false>().load_pack<N>(0);
+}
+
+// A number of columns, or of channels, that is known where a kernel is compiled.
+template <int N>
+using Fixed = std::integral_constant<int, N>;
+
+// Returns how many numbers of a row of so many are loaded at once. Rows without gaps in aligned
+// memory are then aligned to as many.
+MUSTER_INLINE int pack_of(int64_t columns) {
+  return columns % 4 == 0 ? 4 : 1;
+}
+
+// Calls function(Fixed<pack_of(columns)>, a, b), with arrays whose format is known where they have
+// the same and packs are wide: then loads need no decision.
+template <class Function>
+MUSTER_INLINE void with_packs(int64_t columns, const Numbers& a, const Numbers& b,
+                              Function function) {
+  if (pack_of(columns) == 1) {
+    function(Fixed<1>{}, a, b);
+  } else if (a.half() != b.half()) {
+    function(Fixed<4>{}, a, b);
+  } else if (a.half()) {
+    function(Fixed<4>{}, a.as<true>(), b.as<true>());
+  } else {
+    function(Fixed<4>{}, a.as<false>(), b.as<false>());
+  }
 }
 
 }  // namespace muster::compute::cuda

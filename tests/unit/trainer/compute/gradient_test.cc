@@ -178,6 +178,26 @@ std::vector<Case> normalized_cases() {
       rectified("e_r", relu),
       layer("g", GlobalAveragePool{}),
       dense("y", 3, linear)};
+  // Whole packs of channels, of which a GPU loads four at once.
+  std::vector<LayerSpec> packs = {
+      layer("a", convolution(8, three, linear, false)),
+      norm("a_n"),
+      rectified("a_r", relu6),
+      layer("b", depthwise(two, linear, false)),
+      norm("b_n"),
+      rectified("b_r", relu6),
+      layer("c", convolution(4, one, linear, false)),
+      norm("c_n"),
+      layer("d", depthwise(two, linear, false)),
+      norm("d_n"),
+      rectified("d_r", relu),
+      layer("e", depthwise({{5, 5}, {1, 1}, Padding::same}, linear, false)),
+      norm("e_n"),
+      rectified("e_r", relu6),
+      layer("f", convolution(12, {{2, 2}, {1, 1}, Padding::same}, linear, false)),
+      norm("f_n"),
+      layer("g", GlobalAveragePool{}),
+      dense("y", 3, linear)};
   std::vector<LayerSpec> frozen = chain;
   for (LayerSpec& one_layer : frozen) {
     for (const char* name : {"a", "b_n", "c", "d", "d_n"})
@@ -186,6 +206,7 @@ std::vector<Case> normalized_cases() {
   return {{"normalized_chain", image_model({11, 10, 3}, chain, 3), 5, 5},
           {"normalized_chain_remainder", image_model({11, 10, 3}, chain, 3), 9, 2},
           {"normalized_odd", image_model({14, 13, 2}, odd, 3), 6, 6},
+          {"normalized_packs", image_model({14, 13, 2}, packs, 3), 5, 5},
           {"normalized_frozen", image_model({11, 10, 3}, frozen, 3), 5, 4}};
 }
 

@@ -32,8 +32,8 @@ struct BiasActivation {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, rows * columns, [&](int64_t i) {
-      const float sum = bias == nullptr ? x[i] : x[i] + bias[i % columns];
+    for_packs<1>(block, rows, columns, [&](int i, int column) {
+      const float sum = bias == nullptr ? x[i] : x[i] + bias[column];
       y[i] = activated(activation, sum);
     });
   }
@@ -51,7 +51,7 @@ struct ActivationGradient {
   MUSTER_INLINE Shape shape() const { return blocks_for(count); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, count, [&](int64_t i) {
+    for_items(block, count, [&](uint32_t i) {
       const float d = slope(y[i], dy[i]);
       dx[i] = accumulate ? d + dx[i] : d;
     });

@@ -29,8 +29,9 @@ struct AnchorLosses {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * anchors.count); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, rows * anchors.count, [&](int64_t i) {
-      const int64_t row = i / anchors.count, anchor = i % anchors.count;
+    for_items(block, rows * anchors.count, [&](uint32_t i) {
+      const auto count = static_cast<uint32_t>(anchors.count);
+      const int64_t row = i / count, anchor = i % count;
       const float* output = y + row * anchors.count * (4 + logits);
       const float* code = output + 4 * anchor;
       const float* x = output + 4 * anchors.count + logits * anchor;
@@ -84,11 +85,13 @@ struct AnchorGradients {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * width()); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, rows * width(), [&](int64_t i) {
-      const int64_t row = i / width(), column = i % width();
-      const bool code = column < 4 * anchors.count;
-      const int64_t logit = column - 4 * anchors.count;
-      const int64_t at = row * anchors.count + (code ? column / 4 : logit / logits);
+    for_items(block, rows * width(), [&](uint32_t i) {
+      const auto all = static_cast<uint32_t>(width()), each = static_cast<uint32_t>(logits);
+      const uint32_t row = i / all, column = i % all;
+      const uint32_t codes = 4 * static_cast<uint32_t>(anchors.count);
+      const bool code = column < codes;
+      const uint32_t logit = column - codes;
+      const int64_t at = row * anchors.count + (code ? column / 4 : logit / each);
       const float scale = (code ? anchors.code_scales : anchors.class_scales)[at];
       if (scale == 0.0f) {
         dy[i] = 0;
@@ -96,7 +99,7 @@ struct AnchorGradients {
         const float slope = y[i] - anchors.codes[4 * at + column % 4];
         dy[i] = scale * minimum(delta, maximum(-delta, slope));
       } else {
-        dy[i] = scale * slope_of(y + i - logit % logits, logit % logits, anchors.labels[at]);
+        dy[i] = scale * slope_of(y + i - logit % each, logit % each, anchors.labels[at]);
       }
     });
   }

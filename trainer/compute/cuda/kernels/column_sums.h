@@ -1,50 +1,153 @@
 #pragma once
 
 #include "trainer/compute/cuda/grid.h"
+#include "trainer/compute/cuda/numbers.h"
 
 namespace muster::compute::cuda {
 
 // Sums over the rows of a matrix, for each column, in two kernels, so that their order depends on
-// the shape alone: the first writes [parts, columns] sums of kPartRows rows each, the second adds
-// up the parts.
-constexpr int64_t kPartRows = 256;
-MUSTER_INLINE int64_t parts_of(int64_t rows) {
-  return (rows + kPartRows - 1) / kPartRows;
-}
+// the shape alone: the first writes sums of parts of the rows, the second adds up the parts.
 
-// Calls one(part, column, begin, end) for each part's rows [begin, end).
-template <class Block, class One>
-MUSTER_INLINE void for_parts(Block& block, int64_t rows, int64_t columns, One one) {
-  for_items(block, parts_of(rows) * columns, [&](int64_t i) {
-    const int64_t part = i / columns;
-    const int64_t end = (part + 1) * kPartRows;
-    one(part, i % columns, part * kPartRows, end < rows ? end : rows);
+// How the first kernel cuts up a matrix. A block takes a part of the rows and some columns; its
+// threads stand in `strips` lines of `lanes`, each with pack_of(columns) columns and every
+// strips-th row.
+struct Cut {
+  int64_t rows, columns;
+  int lanes, strips;
+  int tiles;          // blocks side by side
+  int64_t part_rows;  // of a part; the last may have less
+
+  MUSTER_INLINE Cut(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
+    const int64_t packs = columns / pack_of(columns);
+    lanes = 1;
+    while (lanes < packs && lanes < 32) lanes *= 2;
+    strips = static_cast<int>(kBlockThreads) / lanes;
+    tiles = static_cast<int>((packs + lanes - 1) / lanes);
+    // At most some thousand blocks, and several rows for each thread.
+    const int64_t least = (rows * tiles + kBlocks - 1) / kBlocks;
+    const int64_t each = (least + strips - 1) / strips;
+    part_rows = (each < kLeastRows ? kLeastRows : each) * strips;
+  }
+
+  MUSTER_INLINE int64_t parts() const { return (rows + part_rows - 1) / part_rows; }
+  MUSTER_INLINE int64_t rows_of(int64_t part) const {
+    return part + 1 < parts() ? part_rows : rows - part * part_rows;
+  }
+  MUSTER_INLINE Shape shape() const { return {parts() * tiles}; }
+  MUSTER_INLINE int64_t first_row(int64_t block) const { return block / tiles * part_rows; }
+  // Returns a number of parts that fewer rows do not exceed.
+  int64_t most_parts() const {
+    const int64_t by_blocks = (kBlocks + tiles - 1) / tiles;
+    const int64_t by_rows = (rows + kLeastRows * strips - 1) / (kLeastRows * strips);
+    return by_blocks < by_rows ? by_blocks : by_rows;
+  }
+
+ private:
+  static constexpr int64_t kBlocks = 1024, kLeastRows = 8;
+};
+
+// Runs block `index` of a cut's parts() * tiles blocks. make(column) returns a function add(row,
+// sums), which adds to the K packs `sums` what the row has in columns [column, column + N). Then
+// finish(part, column, total) is called for each column of the block's part, and total(k) returns a
+// sum.
+template <int N, int K, class Block, class Make, class Finish>
+MUSTER_INLINE void sum_part(Block& block, int64_t index, const Cut& cut, Make make, Finish finish) {
+  constexpr int kThreads = static_cast<int>(kBlockThreads);
+  float* shared = block.template shared<int64_t{K} * N * kBlockThreads>();
+  const int64_t part = index / cut.tiles;
+  const int first = static_cast<int>(index % cut.tiles) * cut.lanes;
+  const int begin = static_cast<int>(part * cut.part_rows);
+  const int end = begin + static_cast<int>(cut.rows_of(part));
+  block.each([&](int64_t thread) {
+    const int lane = static_cast<int>(thread) % cut.lanes;
+    const int strip = static_cast<int>(thread) / cut.lanes;
+    const int column = (first + lane) * N;
+    Pack<N> sums[K] = {};
+    if (column < cut.columns) {
+      const auto add = make(column);
+      MUSTER_UNROLL(K > 2 ? 1 : 4)
+      for (int row = begin + strip; row < end; row += cut.strips) add(row, sums);
+    }
+    MUSTER_UNROLL_ALL
+    for (int k = 0; k < K; ++k) MUSTER_UNROLL_ALL
+    for (int n = 0; n < N; ++n) shared[(k * N + n) * kThreads + thread] = sums[k].at[n];
+  });
+  block.each([&](int64_t thread) {
+    for (int i = static_cast<int>(thread); i < K * N * cut.lanes; i += kThreads) {
+      float* column = shared + i / cut.lanes * kThreads + i % cut.lanes;
+      float sum = 0;
+      for (int strip = 0; strip < cut.strips; ++strip) sum += column[strip * cut.lanes];
+      *column = sum;
+    }
+  });
+  block.each([&](int64_t thread) {
+    const int lane = static_cast<int>(thread) % cut.lanes, n = static_cast<int>(thread) / cut.lanes;
+    const int column = (first + lane) * N + n;
+    if (n >= N || column >= cut.columns) return;
+    finish(part, column, [&](int k) { return shared[(k * N + n) * kThreads + lane]; });
   });
 }
 
-// Sums of x.
+// For the second kernel: blocks take kJoined columns each.
+constexpr int kJoined = 8;
+MUSTER_INLINE Shape blocks_for_columns(int64_t columns) {
+  return {(columns + kJoined - 1) / kJoined};
+}
+
+// add(sums, part, column) adds to K sums what a part has; then finish(column, total) is called for
+// each column of this block, and total(k) returns a sum over the parts.
+template <int K, class Block, class Add, class Finish>
+MUSTER_INLINE void join_parts(Block& block, int64_t parts, int64_t columns, Add add,
+                              Finish finish) {
+  constexpr int kThreads = static_cast<int>(kBlockThreads), kStrips = kThreads / kJoined;
+  float* shared = block.template shared<K * kBlockThreads>();
+  const int first = static_cast<int>(block.index()) * kJoined;
+  block.each([&](int64_t thread) {
+    const int column = first + static_cast<int>(thread) % kJoined;
+    float sums[K] = {};
+    if (column < columns) {
+      MUSTER_UNROLL(4)
+      for (int part = static_cast<int>(thread) / kJoined; part < parts; part += kStrips)
+        add(sums, part, column);
+    }
+    for (int k = 0; k < K; ++k) shared[k * kThreads + thread] = sums[k];
+  });
+  block.each([&](int64_t thread) {
+    const int column = first + static_cast<int>(thread);
+    if (thread >= kJoined || column >= columns) return;
+    finish(column, [&](int k) {
+      float sum = 0;
+      for (int strip = 0; strip < kStrips; ++strip)
+        sum += shared[k * kThreads + strip * kJoined + thread];
+      return sum;
+    });
+  });
+}
+
+// Sums of x: [parts, columns].
 struct ColumnSums {
   int64_t rows, columns;
   const float* x;
   float* parts;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
+  MUSTER_INLINE Shape shape() const { return Cut(rows, columns).shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_parts(block, rows, columns, [&](int64_t part, int64_t column, int64_t begin, int64_t end) {
-      float sum = 0;
-      for (int64_t r = begin; r < end; ++r) sum += x[r * columns + column];
-      parts[part * columns + column] = sum;
-    });
+    const auto run = [&](auto n) {
+      constexpr int N = n;
+      sum_part<N, 1>(
+          block, block.index(), Cut(rows, columns),
+          [&](int column) {
+            return [=, this](int row, Pack<N>* sums) {
+              const Pack<N> values = load_floats<N>(x + row * columns + column);
+              for (int i = 0; i < N; ++i) sums->at[i] += values.at[i];
+            };
+          },
+          [&](int64_t part, int column, auto total) { parts[part * columns + column] = total(0); });
+    };
+    pack_of(columns) == 1 ? run(Fixed<1>{}) : run(Fixed<4>{});
   }
 };
-
-// Returns the sum of in[part, column] over the parts.
-template <class Block>
-MUSTER_INLINE float sum_of_parts(Block& block, int64_t parts, int64_t columns, const float* in,
-                                 int64_t column) {
-  return sum_block_items(block, parts, [&](int64_t part) { return in[part * columns + column]; });
-}
 
 // out[c] = the sum of in[part, c] over the parts.
 struct SumParts {
@@ -52,13 +155,13 @@ struct SumParts {
   const float* in;
   float* out;
 
-  MUSTER_INLINE Shape shape() const { return {columns}; }
+  MUSTER_INLINE Shape shape() const { return blocks_for_columns(columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const float sum = sum_of_parts(block, parts, columns, in, block.index());
-    block.each([&](int64_t thread) {
-      if (thread == 0) out[block.index()] = sum;
-    });
+    join_parts<1>(
+        block, parts, columns,
+        [&](float* sums, int part, int column) { *sums += in[part * columns + column]; },
+        [&](int column, auto total) { out[column] = total(0); });
   }
 };
 

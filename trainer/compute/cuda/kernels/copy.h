@@ -15,7 +15,7 @@ struct ConvertBytes {
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     for_items(block, count,
-              [&](int64_t i) { out[i] = fma(static_cast<float>(in[i]), scale, offset); });
+              [&](uint32_t i) { out[i] = fma(static_cast<float>(in[i]), scale, offset); });
   }
 };
 struct ConvertFloats {
@@ -27,7 +27,7 @@ struct ConvertFloats {
   MUSTER_INLINE Shape shape() const { return blocks_for(count); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, count, [&](int64_t i) { out[i] = fma(in[i], scale, offset); });
+    for_items(block, count, [&](uint32_t i) { out[i] = fma(in[i], scale, offset); });
   }
 };
 
@@ -43,8 +43,9 @@ struct Copy {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, rows * columns, [&](int64_t i) {
-      const int64_t row = i / columns, column = i % columns;
+    for_items(block, rows * columns, [&](uint32_t i) {
+      const uint32_t row = i / static_cast<uint32_t>(columns);
+      const uint32_t column = i % static_cast<uint32_t>(columns);
       float& to = out[row * ldo + column];
       const float from = in[row * ldi + column];
       to = accumulate ? from + to : from;

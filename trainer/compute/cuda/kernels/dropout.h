@@ -23,11 +23,11 @@ struct DropElements {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, rows * columns, [&](int64_t i) {
-      const uint64_t key = combine64(combine64(layer, *epoch), positions[i / columns]);
+    for_items(block, rows * columns, [&](uint32_t i) {
+      const auto width = static_cast<uint32_t>(columns);
+      const uint64_t key = combine64(combine64(layer, *epoch), positions[i / width]);
       const uint32_t hash =
-          hash_feature(static_cast<uint32_t>(i % columns), static_cast<uint32_t>(key),
-                       static_cast<uint32_t>(key >> 32));
+          hash_feature(i % width, static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
       const float kept = (hash >> 8) >= threshold ? in[i] * scale : 0.0f;
       out[i] = accumulate ? out[i] + kept : kept;
     });

@@ -7,6 +7,7 @@
 #include "trainer/compute/cuda/kernels/anchor_losses.h"
 #include "trainer/compute/cuda/kernels/column_sums.h"
 #include "trainer/compute/cuda/kernels/copy.h"
+#include "trainer/compute/cuda/kernels/depthwise.h"
 #include "trainer/compute/cuda/kernels/dropout.h"
 #include "trainer/compute/cuda/kernels/losses.h"
 #include "trainer/compute/cuda/kernels/match_anchors.h"

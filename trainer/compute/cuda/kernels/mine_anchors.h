@@ -8,22 +8,31 @@ namespace muster::compute::cuda {
 
 constexpr int32_t kUndecided = 0, kSelected = 1, kSuppressed = 2;
 
+// What decides whether an anchor is a rival of another one.
+struct Candidate {
+  float loss, area;
+  detection::Box box;  // predicted
+};
+
 // An anchor's rivals are those of a larger loss, or of the same and a lower index, whose predicted
 // box and its own overlap by more than iou_threshold.
 struct Rivals {
   float iou_threshold;
   Anchors anchors;
 
-  MUSTER_INLINE bool before(int64_t a, int64_t b) const {
-    const float loss_a = anchors.class_losses[a], loss_b = anchors.class_losses[b];
-    return loss_a > loss_b || (loss_a == loss_b && a < b);
+  MUSTER_INLINE Candidate candidate(int64_t at) const {
+    return {anchors.class_losses[at], anchors.areas[at], box_in(anchors.boxes_found + 4 * at)};
   }
-  MUSTER_INLINE bool overlap(int64_t a, int64_t b) const {
-    const float area_a = anchors.areas[a], area_b = anchors.areas[b];
-    if (area_a == 0.0f || area_b == 0.0f) return false;
-    const float both = detection::shared_area(box_in(anchors.boxes_found + 4 * a),
-                                              box_in(anchors.boxes_found + 4 * b));
-    return both / (area_a + area_b - both) > iou_threshold;
+  // `first` says whether a has the lower index.
+  MUSTER_INLINE static bool before(const Candidate& a, const Candidate& b, bool first) {
+    return a.loss > b.loss || (a.loss == b.loss && first);
+  }
+  MUSTER_INLINE bool overlap(const Candidate& a, const Candidate& b) const {
+    const float small = minimum(a.area, b.area), large = maximum(a.area, b.area);
+    // What both share is no larger than the smaller one, but for rounding.
+    if (small == 0.0f || small < 0.999f * iou_threshold * large) return false;
+    const float both = detection::shared_area(a.box, b.box);
+    return both / (a.area + b.area - both) > iou_threshold;
   }
 };
 
@@ -33,28 +42,72 @@ struct RankAnchors {
   int64_t rows;
   Rivals rivals;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(rows * rivals.anchors.count); }
+  // A block takes as many anchors of a row as it has threads, and goes through all of the row.
+  MUSTER_INLINE int64_t blocks_of_row() const { return blocks_of(rivals.anchors.count); }
+  MUSTER_INLINE Shape shape() const { return {rows * blocks_of_row()}; }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
+    constexpr int kThreads = static_cast<int>(kBlockThreads);
     const Anchors& anchors = rivals.anchors;
-    for_items(block, rows * anchors.count, [&](int64_t i) {
-      if (anchors.class_losses[i] != anchors.class_losses[i]) {
-        anchors.ranks[i] = -1;
-        anchors.states[i] = kSuppressed;
-        return;
-      }
-      const int64_t first = i / anchors.count * anchors.count;
-      int64_t rank = 0;
-      bool has_rival = false;
-      for (int64_t other = first; other < first + anchors.count; ++other) {
-        if (!rivals.before(other, i)) continue;
-        ++rank;
-        has_rival = has_rival || rivals.overlap(other, i);
-      }
-      anchors.ranks[i] = static_cast<int32_t>(rank);
-      anchors.by_rank[first + rank] = static_cast<int32_t>(i - first);
-      anchors.states[i] = has_rival ? kUndecided : kSelected;
+    const int count = static_cast<int>(anchors.count);
+    const int64_t first = block.index() / blocks_of_row() * anchors.count;
+    const int begin = static_cast<int>(block.index() % blocks_of_row()) * kThreads;
+    struct State {
+      Candidate own;
+      int rank;
+      bool has_rival;
+    };
+    auto states = block.template locals<State>();
+    float* others = block.template shared<6 * kBlockThreads>();
+    block.each([&](int64_t thread) {
+      const int own = begin + static_cast<int>(thread);
+      states[thread] = {rivals.candidate(first + (own < count ? own : 0)), 0, false};
     });
+    for (int from = 0; from < count; from += kThreads) {
+      const int many = count - from < kThreads ? count - from : kThreads;
+      block.each([&](int64_t thread) {
+        if (thread >= many) return;
+        const Candidate other = rivals.candidate(first + from + thread);
+        float* to = others + thread;
+        to[0] = other.loss;
+        to[kThreads] = other.area;
+        to[2 * kThreads] = other.box.ymin;
+        to[3 * kThreads] = other.box.xmin;
+        to[4 * kThreads] = other.box.ymax;
+        to[5 * kThreads] = other.box.xmax;
+      });
+      block.each([&](int64_t thread) {
+        State& state = states[thread];
+        const int own = begin + static_cast<int>(thread);
+        MUSTER_UNROLL(4)
+        for (int i = 0; i < many; ++i) {
+          const float* at = others + i;
+          const Candidate other{
+              at[0],
+              at[kThreads],
+              {at[2 * kThreads], at[3 * kThreads], at[4 * kThreads], at[5 * kThreads]}};
+          if (!Rivals::before(other, state.own, from + i < own)) continue;
+          ++state.rank;
+          state.has_rival = state.has_rival || rivals.overlap(other, state.own);
+        }
+      });
+    }
+    block.each([&](int64_t thread) {
+      const int64_t own = begin + thread;
+      if (own >= count) return;
+      const State& state = states[thread];
+      const bool ranked = state.own.loss == state.own.loss;
+      anchors.ranks[first + own] = ranked ? state.rank : -1;
+      anchors.states[first + own] = ranked && !state.has_rival ? kSelected
+                                    : ranked                   ? kUndecided
+                                                               : kSuppressed;
+      if (ranked) anchors.by_rank[first + state.rank] = static_cast<int32_t>(own);
+    });
+  }
+
+ private:
+  MUSTER_INLINE static int64_t blocks_of(int64_t items) {
+    return (items + kBlockThreads - 1) / kBlockThreads;
   }
 };
 
@@ -190,10 +243,13 @@ struct MineAnchors {
     }
   }
   MUSTER_INLINE int32_t decision(int64_t first, int64_t at) const {
+    const Candidate own = rivals.candidate(at);
     int32_t result = kSelected;
-    for (int64_t other = first; other < first + rivals.anchors.count; ++other) {
-      const int32_t state = rivals.anchors.states[other];
-      if (state == kSuppressed || !rivals.before(other, at) || !rivals.overlap(other, at)) continue;
+    for (int64_t at_other = first; at_other < first + rivals.anchors.count; ++at_other) {
+      const int32_t state = rivals.anchors.states[at_other];
+      if (state == kSuppressed) continue;
+      const Candidate other = rivals.candidate(at_other);
+      if (!Rivals::before(other, own, at_other < at) || !rivals.overlap(other, own)) continue;
       if (state == kSelected) return kSuppressed;
       result = kUndecided;
     }

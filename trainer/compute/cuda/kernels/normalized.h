@@ -15,6 +15,23 @@ struct Bounds {
   static constexpr Bounds none() { return {-INFINITY, INFINITY}; }
 };
 
+// What a reader does to the packs of some columns.
+template <int N>
+struct ColumnReader {
+  bool plain;
+  Pack<N> scale, shift;
+  Bounds bounds;
+
+  MUSTER_INLINE Pack<N> operator()(Pack<N> z) const {
+    if (plain) return z;
+    // In this order a NaN stays a NaN.
+    MUSTER_UNROLL_ALL
+    for (int i = 0; i < N; ++i)
+      z.at[i] = minimum(bounds.high, maximum(bounds.low, fma(z.at[i], scale.at[i], shift.at[i])));
+    return z;
+  }
+};
+
 // Reads y, or z itself if there is no scale.
 struct Reader {
   Numbers z;
@@ -22,11 +39,14 @@ struct Reader {
   const float* shift = nullptr;
   Bounds bounds{};
 
-  MUSTER_INLINE float load(int64_t i, int64_t column) const {
-    const float raw = z.load(i);
-    if (scale == nullptr) return raw;
-    // In this order a NaN stays a NaN.
-    return minimum(bounds.high, maximum(bounds.low, fma(raw, scale[column], shift[column])));
+  // For columns [column, column + N).
+  template <int N>
+  MUSTER_INLINE ColumnReader<N> at(int column) const {
+    if (scale == nullptr) return {true, {}, {}, bounds};
+    return {false, load_floats<N>(scale + column), load_floats<N>(shift + column), bounds};
+  }
+  MUSTER_INLINE float load(int64_t i, int column) const {
+    return at<1>(column)(z.load_pack<1>(i)).at[0];
   }
   MUSTER_INLINE Reader operator+(int64_t count) const { return {z + count, scale, shift, bounds}; }
 };
@@ -37,10 +57,15 @@ struct ReadValues {
   Reader in;
   Numbers out;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
+  MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns / pack_of(columns)); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, rows * columns, [&](int64_t i) { out.store(i, in.load(i, i % columns)); });
+    with_packs(columns, in.z, out, [&](auto n, auto from, auto to) {
+      constexpr int N = n;
+      for_packs<N>(block, rows, columns, [&](int i, int column) {
+        to.template store_pack<N>(i, in.at<N>(column)(from.template load_pack<N>(i)));
+      });
+    });
   }
 };
 
@@ -51,21 +76,33 @@ struct PartStatistics {
   Numbers z;
   float* parts;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
+  MUSTER_INLINE Shape shape() const { return Cut(rows, columns).shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_parts(block, rows, columns, [&](int64_t part, int64_t column, int64_t begin, int64_t end) {
-      // Distances from the first row are as small as those from the mean.
-      const float pivot = z.load(begin * columns + column);
-      float sum = 0, squares = 0;
-      for (int64_t r = begin; r < end; ++r) {
-        const float d = z.load(r * columns + column) - pivot;
-        sum += d;
-        squares = fma(d, d, squares);
-      }
-      const float shift = sum * (1.0f / static_cast<float>(end - begin));
-      parts[part * columns + column] = pivot + shift;
-      parts[(parts_of(rows) + part) * columns + column] = fnma(shift, sum, squares);
+    with_packs(columns, z, z, [&](auto n, auto from, auto) {
+      constexpr int N = n;
+      const Cut cut(rows, columns);
+      const int width = static_cast<int>(columns);
+      // Distances from the part's first row are as small as those from the mean.
+      const int first = static_cast<int>(cut.first_row(block.index())) * width;
+      sum_part<N, 2>(
+          block, block.index(), cut,
+          [&](int column) {
+            return [=, pivot = from.template load_pack<N>(first + column)](int row, Pack<N>* sums) {
+              const Pack<N> raw = from.template load_pack<N>(row * width + column);
+              MUSTER_UNROLL_ALL
+              for (int i = 0; i < N; ++i) {
+                const float d = raw.at[i] - pivot.at[i];
+                sums[0].at[i] += d;
+                sums[1].at[i] = fma(d, d, sums[1].at[i]);
+              }
+            };
+          },
+          [&](int64_t part, int column, auto total) {
+            const float shift = total(0) * (1.0f / static_cast<float>(cut.rows_of(part)));
+            parts[part * columns + column] = from.load(first + column) + shift;
+            parts[(cut.parts() + part) * columns + column] = fnma(shift, total(0), total(1));
+          });
     });
   }
 };
@@ -102,30 +139,28 @@ struct JoinStatistics {
   float* mean_gradient;
   float* variance_gradient;
 
-  MUSTER_INLINE Shape shape() const { return {columns}; }
+  MUSTER_INLINE Shape shape() const { return blocks_for_columns(columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const int64_t c = block.index(), count = parts_of(rows);
-    const auto rows_of = [&](int64_t part) {
-      return static_cast<float>(part + 1 < count ? kPartRows : rows - part * kPartRows);
-    };
-    const float share = 1.0f / static_cast<float>(rows);
-    const auto sum_of = [&](auto one) { return sum_block_items(block, count, one); };
-    const float pivot = parts[c];
-    const float mean = pivot + share * sum_of([&](int64_t part) {
-                                 return rows_of(part) * (parts[part * columns + c] - pivot);
-                               });
-    const float variance = share * sum_of([&](int64_t part) {
-                             const float d = parts[part * columns + c] - mean;
-                             return fma(rows_of(part) * d, d, parts[(count + part) * columns + c]);
-                           });
-    const float all = static_cast<float>(samples), n = static_cast<float>(rows);
-    block.each([&](int64_t thread) {
-      if (thread != 0) return;
-      write_scales(scales, c, mean, variance, epsilon, gamma[c], beta[c]);
-      mean_gradient[c] = all * mean;
-      variance_gradient[c] = (rows > 1 ? all * n / (n - 1.0f) : all) * variance;
-    });
+    const Cut cut(rows, columns);
+    const int64_t count = cut.parts();
+    // As in a part, distances are those from a value near the mean: the first part's mean.
+    join_parts<2>(
+        block, count, columns,
+        [&](float* sums, int part, int c) {
+          const float d = parts[part * columns + c] - parts[c];
+          const float of_part = static_cast<float>(cut.rows_of(part)) * d;
+          sums[0] += of_part;
+          sums[1] += fma(of_part, d, parts[(count + part) * columns + c]);
+        },
+        [&](int c, auto total) {
+          const float n = static_cast<float>(rows), all = static_cast<float>(samples);
+          const float sum = total(0), shift = sum * (1.0f / n);
+          const float variance = fnma(shift, sum, total(1)) * (1.0f / n), mean = parts[c] + shift;
+          write_scales(scales, c, mean, variance, epsilon, gamma[c], beta[c]);
+          mean_gradient[c] = all * mean;
+          variance_gradient[c] = (rows > 1 ? all * n / (n - 1.0f) : all) * variance;
+        });
   }
 };
 
@@ -142,7 +177,7 @@ struct FixedScales {
   MUSTER_INLINE Shape shape() const { return blocks_for(columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, columns, [&](int64_t c) {
+    for_items(block, columns, [&](uint32_t c) {
       write_scales(scales, c, mean[c], variance[c], epsilon, gamma[c], beta[c]);
     });
   }
@@ -162,20 +197,34 @@ struct PartGradients {
   Bounds bounds;
   float* parts;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
+  MUSTER_INLINE Shape shape() const { return Cut(rows, columns).shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_parts(block, rows, columns, [&](int64_t part, int64_t c, int64_t begin, int64_t end) {
-      const float scale = scales.scale[c], shift = scales.shift[c], mean = scales.mean[c];
-      float sum = 0, product = 0;
-      for (int64_t r = begin; r < end; ++r) {
-        const float raw = z.load(r * columns + c);
-        const float g = inner_gradient(raw, dy.load(r * columns + c), scale, shift, bounds);
-        sum += g;
-        product = fma(g, raw - mean, product);
-      }
-      parts[part * columns + c] = sum;
-      parts[(parts_of(rows) + part) * columns + c] = product;
+    with_packs(columns, z, dy, [&](auto n, auto from, auto gradient) {
+      constexpr int N = n;
+      const Cut cut(rows, columns);
+      const int width = static_cast<int>(columns);
+      sum_part<N, 2>(
+          block, block.index(), cut,
+          [&](int column) {
+            return [=, limits = bounds, scale = load_floats<N>(scales.scale + column),
+                    shift = load_floats<N>(scales.shift + column),
+                    mean = load_floats<N>(scales.mean + column)](int row, Pack<N>* sums) {
+              const Pack<N> raw = from.template load_pack<N>(row * width + column);
+              const Pack<N> d = gradient.template load_pack<N>(row * width + column);
+              MUSTER_UNROLL_ALL
+              for (int i = 0; i < N; ++i) {
+                const float g =
+                    inner_gradient(raw.at[i], d.at[i], scale.at[i], shift.at[i], limits);
+                sums[0].at[i] += g;
+                sums[1].at[i] = fma(g, raw.at[i] - mean.at[i], sums[1].at[i]);
+              }
+            };
+          },
+          [&](int64_t part, int column, auto total) {
+            parts[part * columns + column] = total(0);
+            parts[(cut.parts() + part) * columns + column] = total(1);
+          });
     });
   }
 };
@@ -188,22 +237,25 @@ struct JoinGradients {
   float* dgamma;
   float* dbeta;
 
-  MUSTER_INLINE Shape shape() const { return {columns}; }
+  MUSTER_INLINE Shape shape() const { return blocks_for_columns(columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const int64_t c = block.index(), count = parts_of(rows);
-    const float sum = sum_of_parts(block, count, columns, parts, c);
-    const float product = sum_of_parts(block, count, columns, parts + count * columns, c);
-    const float share = 1.0f / static_cast<float>(rows);
-    block.each([&](int64_t thread) {
-      if (thread != 0) return;
-      const float scale = scales.scale[c], inverse = scales.inverse[c];
-      const float gamma = product * inverse, slope = scale * inverse * gamma * share;
-      dbeta[c] = sum;
-      dgamma[c] = gamma;
-      scales.slope[c] = slope;
-      scales.offset[c] = scale * sum * share - scales.mean[c] * slope;
-    });
+    const int64_t count = Cut(rows, columns).parts();
+    join_parts<2>(
+        block, count, columns,
+        [&](float* sums, int part, int c) {
+          sums[0] += parts[part * columns + c];
+          sums[1] += parts[(count + part) * columns + c];
+        },
+        [&](int c, auto total) {
+          const float share = 1.0f / static_cast<float>(rows), sum = total(0);
+          const float scale = scales.scale[c], inverse = scales.inverse[c];
+          const float gamma = total(1) * inverse, slope = scale * inverse * gamma * share;
+          dbeta[c] = sum;
+          dgamma[c] = gamma;
+          scales.slope[c] = slope;
+          scales.offset[c] = scale * sum * share - scales.mean[c] * slope;
+        });
   }
 };
 
@@ -216,17 +268,28 @@ struct NormalizedGradient {
   Numbers dz;
   bool accumulate;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
+  MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns / pack_of(columns)); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, rows * columns, [&](int64_t i) {
-      const int64_t c = i % columns;
-      const float raw = z.load(i), scale = scales.scale[c];
-      const float g = inner_gradient(raw, dy.load(i), scale, scales.shift[c], bounds);
-      const float through =
-          scales.slope == nullptr ? 0.0f : fma(raw, scales.slope[c], scales.offset[c]);
-      const float d = fma(g, scale, -through);
-      dz.store(i, accumulate ? d + dz.load(i) : d);
+    with_packs(columns, z, dy, [&](auto n, auto from, auto gradient) {
+      constexpr int N = n;
+      for_packs<N>(block, rows, columns, [&](int i, int c) {
+        const Pack<N> raw = from.template load_pack<N>(i);
+        const Pack<N> d = gradient.template load_pack<N>(i);
+        Pack<N> out = accumulate ? dz.load_pack<N>(i) : Pack<N>{};
+        const bool sloping = scales.slope != nullptr;
+        const Pack<N> scale = load_floats<N>(scales.scale + c);
+        const Pack<N> shift = load_floats<N>(scales.shift + c);
+        const Pack<N> slope = sloping ? load_floats<N>(scales.slope + c) : Pack<N>{};
+        const Pack<N> offset = sloping ? load_floats<N>(scales.offset + c) : Pack<N>{};
+        MUSTER_UNROLL_ALL
+        for (int j = 0; j < N; ++j) {
+          const float g = inner_gradient(raw.at[j], d.at[j], scale.at[j], shift.at[j], bounds);
+          const float through = fma(raw.at[j], slope.at[j], offset.at[j]);
+          out.at[j] = fma(g, scale.at[j], -through) + out.at[j];
+        }
+        dz.store_pack<N>(i, out);
+      });
     });
   }
 };

@@ -29,8 +29,11 @@ class ConvolutionOperation : public Operation {
                                                  context.max_rows)),
         kernel_(context.offset_of(node.parameters[0])),
         rounded_kernel_(context.gpu, half_ ? depth_ * filters_ : 0) {
-    // The patches' gradients are floats.
-    if (!as_it_is_) context.patches.reserve(bytes_of(samples_ * places_ * depth_, false));
+    if (!as_it_is_) {
+      Context::check_size("the patches of a convolution", samples_ * places_ * depth_);
+      // Their gradients are floats.
+      context.patches.reserve(bytes_of(samples_ * places_ * depth_, false));
+    }
     out_.reserve(half_);
   }
 

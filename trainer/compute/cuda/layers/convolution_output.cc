@@ -11,7 +11,7 @@ ConvolutionOutput::ConvolutionOutput(const Node& node, bool use_bias, Activation
       filters_(context.graph.values[static_cast<size_t>(node.output)].shape.back()),
       places_(out_.width / filters_),
       bias_(use_bias ? context.offset_of(node.parameters[1]) : -1) {
-  if (trainable_ && bias_ >= 0) context.reserve_sums(context.max_rows * places_, filters_);
+  if (trainable_ && bias_ >= 0) context.reserve_parts({context.max_rows * places_, filters_}, 1);
 }
 
 void ConvolutionOutput::reserve(bool half) {

@@ -15,7 +15,7 @@ class DenseOperation : public Operation {
         features_(in_.width),
         kernel_(context.offset_of(node.parameters[0])),
         bias_(dense.use_bias ? context.offset_of(node.parameters[1]) : -1) {
-    if (trainable_ && bias_ >= 0) context.reserve_sums(context.max_rows, units_);
+    if (trainable_ && bias_ >= 0) context.reserve_parts({context.max_rows, units_}, 1);
   }
 
   void forward(Program& program) override {

@@ -14,10 +14,10 @@ class DepthwiseOperation : public Operation {
         sliding_(sliding_of(layer.window, context.graph, node.inputs[0])),
         trainable_(node.trainable),
         half_(context.half && out_.normalized()),
-        places_(places_of(sliding_)),
-        columns_(sliding_.window_height * sliding_.window_width * sliding_.channels),
+        taps_(sliding_.window_height * sliding_.window_width),
         kernel_(context.offset_of(node.parameters[0])) {
-    if (trainable_) context.reserve_sums(context.max_rows * places_, columns_);
+    if (trainable_)
+      context.reserve_parts(DepthwiseWeightParts{sliding_, context.max_rows}.cut(), taps_);
     out_.reserve(half_);
   }
 
@@ -35,9 +35,9 @@ class DepthwiseOperation : public Operation {
     program.add([this, accumulate](const Step& step) {
       const Numbers dz = out_.gradient(step, half_);
       if (trainable_) {
-        context_.gpu.launch(
-            DepthwiseWeightParts{sliding_, step.rows, in_.reader(), dz, context_.parts()});
-        context_.sum_parts(step.rows * places_, columns_, context_.parts(),
+        const DepthwiseWeightParts parts{sliding_, step.rows, in_.reader(), dz, context_.parts()};
+        context_.gpu.launch(parts);
+        context_.sum_parts(parts.cut().parts(), taps_ * sliding_.channels, context_.parts(),
                            step.gradients + kernel_);
       }
       if (in_.needs_gradient)
@@ -53,10 +53,9 @@ class DepthwiseOperation : public Operation {
   ConvolutionOutput out_;
   const Sliding sliding_;
   const bool trainable_;
-  const bool half_;  // the gradient of the raw outputs is bfloat16
-  const int64_t places_;
-  const int64_t columns_;  // of the kernel
-  const int64_t kernel_;   // offset
+  const bool half_;       // the gradient of the raw outputs is bfloat16
+  const int64_t taps_;    // places of the window
+  const int64_t kernel_;  // offset
 };
 
 }  // namespace
