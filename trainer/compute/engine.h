@@ -37,6 +37,9 @@ struct Batch {
   uint64_t epoch = 0;
 };
 
+// Whether memory keeps its content as long as an engine reads it.
+enum class Content { constant, changing };
+
 struct EngineOptions {
   Device device;
   Precision precision = Precision::float32;
@@ -104,6 +107,24 @@ class Engine {
   // takes the softmax.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
   virtual int64_t output_count() const = 0;
+
+  // A device with memory of its own can work while the next batch is copied to it. The CPU has no
+  // use for what follows.
+  //
+  // Says where the features of batches lie, so that the device may keep a copy, if they never
+  // change, or copy them without the host's help. It ends with the result, which must end before
+  // the memory and the engine.
+  virtual std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content) {
+    static_cast<void>(memory);
+    static_cast<void>(content);
+    return nullptr;
+  }
+  // Sets a function that is called by each compute_gradients() and train(), in the thread of the
+  // caller, when the device works and the batch and its memory are not needed any more.
+  virtual void set_meanwhile(std::function<void()> function) { static_cast<void>(function); }
+  // Begins to copy the features of the batch that will probably be next. They must stay until the
+  // function above is called again.
+  virtual void prepare(const Batch& next) { static_cast<void>(next); }
 };
 
 // Gives an optimizer's slots the values that they start with for these parameters.

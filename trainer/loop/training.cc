@@ -260,9 +260,11 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
   assembly.engine = make_engine(devices[0]);
   assembly.optimizer = compute::Optimizer::create(spec.optimizer, assembly.engine->layout());
   assembly.feed = make_feed();
+  assembly.feed->connect(*assembly.engine);
   for (size_t i = 1; i < devices.size(); ++i) {
     assembly.more_engines.push_back(make_engine(devices[i]));
     assembly.more_feeds.push_back(make_feed());
+    assembly.more_feeds.back()->connect(*assembly.more_engines.back());
   }
   assembly.training = std::move(training);
   return assembly;

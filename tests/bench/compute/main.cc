@@ -1,15 +1,18 @@
 // Microseconds a training step of the models that the project's figures are about, with a probe of
 // the machine before and after: `bench_compute [--phases] [--threads=N] [NAME...]`; or, for the
 // rows of `make bench`, a line of JSON: `bench_compute --json [--threads=N] NAME`. With
-// --device=cuda it measures the first GPU, and with --rows=N other batches than the model's.
+// --device=cuda it measures the first GPU, and with --rows=N other batches than the model's. A GPU
+// keeps the samples; with --copied each batch comes from the host's memory.
 
 #include <sys/resource.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,6 +67,10 @@ struct Samples {
     return &floats[i * width];
   }
   const float* target(size_t i) const { return &objects[i * kTarget]; }
+  std::span<const std::byte> memory() const {
+    return type == ElementType::uint8 ? std::as_bytes(std::span(bytes))
+                                      : std::as_bytes(std::span(floats));
+  }
 
   static constexpr size_t kTarget = detection::ObjectList::floats(detection::ObjectList::kMost);
 };
@@ -124,6 +131,7 @@ struct Work {
   OptimizerSpec optimizer;
   const Samples* samples;
   int steps;
+  bool copied = false;  // see Run::Buffer
 };
 
 ModelSpec model_of(const Work& work) {
@@ -157,25 +165,13 @@ class Run {
     parameters.store();
     storage_ = allocate_slots(*engine_, *optimizer_);
     for (const auto& slot : storage_) slots_.push_back(slot.get());
-    features_.resize(static_cast<size_t>(work.rows));
-    labels_.resize(static_cast<size_t>(work.rows));
-    if (!work.samples->objects.empty()) targets_.resize(static_cast<size_t>(work.rows));
+    make_buffers(work.copied);
   }
 
   LossSums step() {
-    for (size_t r = 0; r < features_.size(); ++r) {
-      const size_t i = mix64(at_++) % work_.samples->labels.size();
-      features_[r] = work_.samples->row(i);
-      labels_[r] = work_.samples->labels[i];
-      if (!targets_.empty()) targets_[r] = work_.samples->target(i);
-    }
-    Batch batch;
-    batch.rows = work_.rows;
-    batch.type = work_.samples->type;
-    batch.features = features_;
-    batch.labels = labels_;
-    batch.targets = targets_;
-    batch.scale = batch.type == ElementType::uint8 ? 1.0f / 255.0f : 1.0f;
+    if (made_ == steps_) fill();
+    const Batch batch = made();
+    ++steps_;
     UpdateArguments update;
     update.t = ++t_;
     return engine_->train(batch, *optimizer_, update, slots_);
@@ -185,14 +181,70 @@ class Run {
   cpu::CpuEngine& cpu_engine() { return dynamic_cast<cpu::CpuEngine&>(*engine_); }
 
  private:
+  // As a data pipeline does, it has batches in memory and hands them out in turn.
+  struct Buffer {
+    std::vector<std::byte> copies;  // of features
+    std::vector<const void*> features;
+    std::vector<int32_t> labels;
+    std::vector<const float*> targets;
+  };
+
+  void make_buffers(bool copied) {
+    const Samples& samples = *work_.samples;
+    const auto rows = static_cast<size_t>(work_.rows);
+    const size_t bytes = samples.width * bytes_of(samples.type);
+    for (Buffer& buffer : buffers_) {
+      buffer.copies.resize(copied ? rows * bytes : 0);
+      buffer.features.resize(rows);
+      buffer.labels.resize(rows);
+      if (!samples.objects.empty()) buffer.targets.resize(rows);
+      if (copied) served_.push_back(engine_->serve(buffer.copies, Content::changing));
+      for (size_t r = 0; r < rows && copied; ++r) {
+        std::byte* to = &buffer.copies[r * bytes];
+        std::memcpy(to, samples.row(r % samples.labels.size()), bytes);
+        buffer.features[r] = to;
+      }
+    }
+    if (!copied) served_.push_back(engine_->serve(samples.memory(), Content::constant));
+    engine_->set_meanwhile([this] {
+      fill();
+      engine_->prepare(made());
+    });
+  }
+
+  // Makes the next batch. What is copied stays what it is: the copies are the work of others.
+  void fill() {
+    Buffer& buffer = buffers_[made_++ % buffers_.size()];
+    for (size_t r = 0; r < buffer.features.size(); ++r) {
+      const size_t i = buffer.copies.empty() ? mix64(at_++) % work_.samples->labels.size()
+                                             : r % work_.samples->labels.size();
+      if (buffer.copies.empty()) buffer.features[r] = work_.samples->row(i);
+      buffer.labels[r] = work_.samples->labels[i];
+      if (!buffer.targets.empty()) buffer.targets[r] = work_.samples->target(i);
+    }
+  }
+
+  // Returns the batch of the next step, or the one after it if that is made already.
+  Batch made() const {
+    const Buffer& buffer = buffers_[(made_ - 1) % buffers_.size()];
+    Batch batch;
+    batch.rows = work_.rows;
+    batch.type = work_.samples->type;
+    batch.features = buffer.features;
+    batch.labels = buffer.labels;
+    batch.targets = buffer.targets;
+    batch.scale = batch.type == ElementType::uint8 ? 1.0f / 255.0f : 1.0f;
+    return batch;
+  }
+
   const Work& work_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<std::unique_ptr<Memory>> storage_;
   std::vector<Memory*> slots_;
-  std::vector<const void*> features_;
-  std::vector<int32_t> labels_;
-  std::vector<const float*> targets_;
+  std::array<Buffer, 2> buffers_;
+  std::vector<std::shared_ptr<void>> served_;  // last: it ends first
+  uint64_t made_ = 0, steps_ = 0;              // batches
   uint64_t at_ = 0, t_ = 0;
 };
 
@@ -300,7 +352,7 @@ int main_of(const std::vector<std::string>& arguments) {
       {"wide-4096", {4096, 4096, 10}, Activation::relu, 32, Adam{}, &sparse, 10},
   };
   const double rate = ticks_per_microsecond();
-  bool phases = false, any = true, json = false;
+  bool phases = false, any = true, json = false, copied = false;
   EngineOptions options;
   int64_t rows = 0;
   int most = std::min(2, cpu_budget()), least = 1;
@@ -315,6 +367,8 @@ int main_of(const std::vector<std::string>& arguments) {
       options.device = {DeviceKind::cuda, 0};
     } else if (argument.rfind("--rows=", 0) == 0) {
       rows = std::max(1, std::atoi(argument.c_str() + 7));
+    } else if (argument == "--copied") {
+      copied = true;
     } else if (argument.rfind("--threads=", 0) == 0) {
       most = least = std::max(1, std::atoi(argument.c_str() + 10));
     } else {
@@ -325,6 +379,7 @@ int main_of(const std::vector<std::string>& arguments) {
   if (options.device.kind == DeviceKind::cuda) least = most;
   for (Work work : works) {
     if (rows > 0) work.rows = rows;
+    work.copied = copied;
     const bool named = std::find(arguments.begin(), arguments.end(), work.name) != arguments.end();
     if (!any && !named) continue;
     options.threads = most;

@@ -9,9 +9,9 @@
 namespace muster::compute::cuda {
 namespace {
 
-// The recordings that are kept: one for whole batches, one for an epoch's last batch, each for
-// gradients, training and evaluation.
-constexpr size_t kMostRecordings = 8;
+// The recordings that are kept: for whole batches and an epoch's last batch, each for gradients,
+// training and evaluation, and for features in either landing.
+constexpr size_t kMostRecordings = 16;
 constexpr int64_t kAlignment = 256;
 
 int64_t aligned(int64_t bytes) {
@@ -45,16 +45,17 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
       places_([this] {
         Places places{};
         places.positions = kAlignment;
-        places.labels = places.positions + aligned(max_rows_ * int64_t{sizeof(uint64_t)});
+        places.starts = places.positions + aligned(max_rows_ * int64_t{sizeof(uint64_t)});
+        places.labels = places.starts + aligned(max_rows_ * int64_t{sizeof(uint64_t)});
         places.targets = places.labels + aligned(max_rows_ * int64_t{sizeof(int32_t)});
         const int64_t targets = labels_ == LabelKind::classes ? 0 : graph_.label_count;
-        places.features = places.targets + aligned(max_rows_ * targets * int64_t{sizeof(float)});
-        places.end = places.features + max_rows_ * graph_.values[0].width * int64_t{sizeof(float)};
+        places.end = places.targets + max_rows_ * targets * int64_t{sizeof(float)};
         return places;
       }()),
       staged_(*gpu_, places_.end),
       batch_(*gpu_, places_.end),
-      outputs_(*gpu_, max_rows_ * graph_.outputs()) {
+      outputs_(*gpu_, max_rows_ * graph_.outputs()),
+      input_(*gpu_, max_rows_, graph_.values[0].width) {
   check_precision(options.precision, context_.fusions);
   context_.step = {reinterpret_cast<const uint64_t*>(batch_.data()),
                    reinterpret_cast<const uint64_t*>(batch_.data() + places_.positions),
@@ -118,52 +119,37 @@ void CudaEngine::use_own() {
   gradients_ = &own_gradients_;
 }
 
-CudaEngine::Form CudaEngine::form(Kind kind, const Batch& batch) const {
-  return {kind,         batch.rows,
-          batch.type,   batch.scale,
-          batch.offset, {parameters_->data(), gradients_->data(), nullptr, nullptr, nullptr}};
-}
-
-void CudaEngine::stage(const Batch& batch, bool with_targets) {
+CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch) {
   const auto rows = static_cast<size_t>(batch.rows);
   char* to = staged_.data();
   std::memcpy(to, &batch.epoch, sizeof batch.epoch);
   auto* positions = reinterpret_cast<uint64_t*>(to + places_.positions);
   for (size_t row = 0; row < rows; ++row)
     positions[row] = row < batch.positions.size() ? batch.positions[row] : row;
-  if (with_targets && labels_ == LabelKind::classes) {
+  if (kind != Kind::prediction && labels_ == LabelKind::classes) {
     std::memcpy(to + places_.labels, batch.labels.data(), rows * sizeof(int32_t));
-  } else if (with_targets) {
+  } else if (kind != Kind::prediction) {
     const size_t bytes = static_cast<size_t>(graph_.label_count) * sizeof(float);
     for (size_t row = 0; row < rows; ++row)
       std::memcpy(to + places_.targets + row * bytes, batch.targets[row], bytes);
   }
-  const size_t bytes = static_cast<size_t>(graph_.values[0].width) * bytes_of(batch.type);
-  for (size_t row = 0; row < rows; ++row)
-    std::memcpy(to + places_.features + row * bytes, batch.features[row], bytes);
+  auto* starts = reinterpret_cast<uint64_t*>(to + places_.starts);
+  return {kind,
+          batch.rows,
+          input_.take(batch, starts),
+          batch.scale,
+          batch.offset,
+          {parameters_->data(), gradients_->data(), nullptr, nullptr, nullptr}};
 }
 
-void CudaEngine::convert(const Form& form) {
-  const int64_t count = form.rows * graph_.values[0].width;
-  const char* from = batch_.data() + places_.features;
-  float* to = context_.value(0).values();
-  if (form.type == ElementType::uint8) {
-    gpu_->launch(
-        ConvertBytes{count, reinterpret_cast<const uint8_t*>(from), form.scale, form.offset, to});
-  } else {
-    gpu_->launch(
-        ConvertFloats{count, reinterpret_cast<const float*>(from), form.scale, form.offset, to});
-  }
-}
-
-// Asks for all that a run does.
+// Asks for all that a run does. told(end) is called where gradients [0, end) are complete.
 void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& told) {
-  const bool training = form.kind == Kind::gradients || form.kind == Kind::training;
+  const bool training = form.kind != Kind::evaluation && form.kind != Kind::prediction;
   const Step step{form.rows, training, form.buffers.parameters, gradients_->data()};
-  const size_t features =
-      static_cast<size_t>(form.rows * graph_.values[0].width) * bytes_of(form.type);
-  gpu_->upload(batch_.data(), staged_.data(), static_cast<size_t>(places_.features) + features);
-  convert(form);
+  gpu_->upload(batch_.data(), staged_.data(), static_cast<size_t>(places_.end));
+  input_.convert(form.source, form.rows, form.scale, form.offset,
+                 reinterpret_cast<const uint64_t*>(batch_.data() + places_.starts),
+                 context_.value(0).values());
   forward_.run(step);
   if (form.kind != Kind::prediction) loss_->run(step);
   if (training) backward_.run(step, told);
@@ -179,22 +165,46 @@ void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& to
                  static_cast<size_t>(form.rows * output.width) * sizeof(float));
 }
 
-void CudaEngine::run(const Form& form) {
-  auto found = std::ranges::find(recordings_, form, [](const auto& one) { return one.first; });
-  if (found == recordings_.end()) {
-    if (recordings_.size() == kMostRecordings) recordings_.erase(recordings_.begin());
-    gpu_->begin_recording();
-    ask(form);
-    recordings_.emplace_back(form, gpu_->end_recording());
-    found = std::prev(recordings_.end());
+const std::vector<CudaEngine::Stretch>& CudaEngine::recorded(const Form& form) {
+  const auto found = std::ranges::find(recordings_, form, &Recordings::value_type::first);
+  if (found != recordings_.end()) return found->second;
+  if (recordings_.size() == kMostRecordings) recordings_.erase(recordings_.begin());
+  std::vector<Stretch> stretches;
+  const auto end_stretch = [&](size_t end) { stretches.push_back({gpu_->end_recording(), end}); };
+  gpu_->begin_recording();
+  if (form.kind == Kind::stretches) {
+    ask(form, [&](size_t end) {
+      end_stretch(end);
+      gpu_->begin_recording();
+    });
+  } else {
+    ask(form, {});
   }
-  gpu_->replay(*found->second);
+  end_stretch(0);
+  return recordings_.emplace_back(form, std::move(stretches)).second;
+}
+
+void CudaEngine::run(const Form& form, const OnComplete& on_complete) {
+  std::vector<std::pair<size_t, Completion>> marks;
+  for (const Stretch& stretch : recorded(form)) {
+    gpu_->replay(*stretch.work);
+    if (stretch.end > 0) marks.emplace_back(stretch.end, gpu_->mark());
+  }
+  const bool training = form.kind != Kind::evaluation && form.kind != Kind::prediction;
+  if (meanwhile_ && training) {
+    input_.finish_reading();
+    meanwhile_();
+  }
+  for (auto& [end, mark] : marks) {
+    mark.wait();
+    on_complete(end);
+  }
   gpu_->wait();
 }
 
-LossSums CudaEngine::sums(const Batch& batch) const {
-  LossSums sums = loss_->sums(batch.rows);
-  sums.rows = batch.rows;
+LossSums CudaEngine::sums(int64_t rows) const {
+  LossSums sums = loss_->sums(rows);
+  sums.rows = rows;
   sums.weight = weight_;
   return sums;
 }
@@ -206,21 +216,10 @@ LossSums CudaEngine::compute_gradients(const Batch& batch, const OnComplete& on_
     gpu_->wait();
     return {};
   }
-  stage(batch, true);
+  const Form now = stage(on_complete ? Kind::stretches : Kind::gradients, batch);
   weight_ = loss_->prepare(batch);
-  const Form now = form(Kind::gradients, batch);
-  if (!on_complete) {
-    run(now);
-    return sums(batch);
-  }
-  std::vector<std::pair<size_t, Completion>> marks;
-  ask(now, [&](size_t end) { marks.emplace_back(end, gpu_->mark()); });
-  for (auto& [end, mark] : marks) {
-    mark.wait();
-    on_complete(end);
-  }
-  gpu_->wait();
-  return sums(batch);
+  run(now, on_complete);
+  return sums(now.rows);
 }
 
 LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
@@ -228,14 +227,13 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
   check_batch(batch, graph_, max_rows_, true);
   check_slots(optimizer, slots, graph_.layout, on_gpu);
   if (batch.rows == 0) return {};
-  stage(batch, true);
+  const bool whole = optimizer.needs_whole_tensors();
+  Form now = stage(whole ? Kind::gradients : Kind::training, batch);
   UpdateArguments arguments = update;
   LossSums divisors;
   divisors.rows = batch.rows;
   divisors.weight = weight_ = loss_->prepare(batch);
   arguments.divide_by(divisors);
-  const bool whole = optimizer.needs_whole_tensors();
-  Form now = form(whole ? Kind::gradients : Kind::training, batch);
   FlatBuffers buffers = now.buffers;
   set_slots(
       optimizer, slots.size(), [&](size_t i) { return own_kind(*slots[i]).data(); }, buffers);
@@ -243,18 +241,18 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
     update_.prepare(optimizer, arguments, buffers);
     now.buffers = buffers;
     run(now);
-    return sums(batch);
+    return sums(now.rows);
   }
   run(now);
   update_.prepare(optimizer, arguments, buffers);
   update_.apply(buffers);
   gpu_->wait();
-  return sums(batch);
+  return sums(now.rows);
 }
 
-void CudaEngine::run_outputs(Kind kind, const Batch& batch, std::span<float> outputs) {
-  run(form(kind, batch));
-  const auto count = static_cast<size_t>(batch.rows * output_count());
+void CudaEngine::run_outputs(const Form& form, std::span<float> outputs) {
+  run(form);
+  const auto count = static_cast<size_t>(form.rows * output_count());
   if (!outputs.empty()) std::copy_n(outputs_.data(), count, outputs.begin());
 }
 
@@ -262,18 +260,17 @@ LossSums CudaEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   check_batch(batch, graph_, max_rows_, true);
   if (!outputs.empty()) check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return {};
-  stage(batch, true);
+  const Form form = stage(Kind::evaluation, batch);
   weight_ = loss_->prepare(batch);
-  run_outputs(Kind::evaluation, batch, outputs);
-  return sums(batch);
+  run_outputs(form, outputs);
+  return sums(form.rows);
 }
 
 void CudaEngine::predict(const Batch& batch, std::span<float> outputs) {
   check_batch(batch, graph_, max_rows_, false);
   check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return;
-  stage(batch, false);
-  run_outputs(Kind::prediction, batch, outputs);
+  run_outputs(stage(Kind::prediction, batch), outputs);
 }
 
 }  // namespace muster::compute::cuda

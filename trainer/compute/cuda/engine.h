@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/compute/cuda/cuda_memory.h"
+#include "trainer/compute/cuda/feature_input.h"
 #include "trainer/compute/cuda/operation.h"
 #include "trainer/compute/cuda/tensor_update.h"
 #include "trainer/compute/engine.h"
@@ -40,30 +41,42 @@ class CudaEngine : public Engine {
   LossSums evaluate(const Batch& batch, std::span<float> outputs) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override { return graph_.outputs(); }
+  std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content) override {
+    return input_.serve(memory, content);
+  }
+  void set_meanwhile(std::function<void()> function) override { meanwhile_ = std::move(function); }
+  void prepare(const Batch& next) override { input_.prepare(next); }
   Gpu& gpu() const { return *gpu_; }
 
  private:
-  // What a run does: a recording is good for one kind, form of batch and set of buffers.
-  enum class Kind { gradients, training, evaluation, prediction };
+  // What a run does: a recording is good for one kind, form of batch and set of buffers. In
+  // `stretches` gradients that are complete are told of before the others are.
+  enum class Kind { gradients, stretches, training, evaluation, prediction };
   struct Form {
     Kind kind;
     int64_t rows;
-    ElementType type;
+    FeatureSource source;
     float scale, offset;
     FlatBuffers buffers;
     bool operator==(const Form&) const = default;
   };
+  // The work after which gradients [0, end) are complete.
+  struct Stretch {
+    std::unique_ptr<Recording> work;
+    size_t end;
+  };
+  using Recordings = std::vector<std::pair<Form, std::vector<Stretch>>>;
 
   std::unique_ptr<Operation> make(const Node& node);
   void add_backward();
   CudaMemory& own_kind(Memory& memory) const;
-  Form form(Kind kind, const Batch& batch) const;
-  void stage(const Batch& batch, bool with_targets);
-  void convert(const Form& form);
-  void ask(const Form& form, const std::function<void(size_t end)>& told = {});
-  void run(const Form& form);
-  LossSums sums(const Batch& batch) const;
-  void run_outputs(Kind kind, const Batch& batch, std::span<float> outputs);
+  // Makes the GPU find the batch in its next work, of which it returns the form.
+  Form stage(Kind kind, const Batch& batch);
+  void ask(const Form& form, const std::function<void(size_t end)>& told);
+  const std::vector<Stretch>& recorded(const Form& form);
+  void run(const Form& form, const OnComplete& on_complete = {});
+  LossSums sums(int64_t rows) const;
+  void run_outputs(const Form& form, std::span<float> outputs);
 
   const Device device_;
   const Graph graph_;
@@ -79,16 +92,18 @@ class CudaEngine : public Engine {
   CudaMemory* parameters_ = &own_parameters_;
   CudaMemory* gradients_ = &own_gradients_;
   TensorUpdate update_;
-  // The parts of a batch in the memory below, in bytes; its epoch comes first.
+  // The parts of a batch besides its features in the memory below, in bytes; its epoch comes first.
   struct Places {
-    int64_t positions, labels, targets, features, end;
+    int64_t positions, starts, labels, targets, end;
   };
   const Places places_;
   HostArray<char> staged_;
   GpuArray<char> batch_;
   std::optional<GpuArray<float>> probabilities_;  // if predictions are a softmax of the output
   HostArray<float> outputs_;
-  std::vector<std::pair<Form, std::unique_ptr<Recording>>> recordings_;
+  FeatureInput input_;
+  std::function<void()> meanwhile_;
+  Recordings recordings_;
 };
 
 }  // namespace muster::compute::cuda

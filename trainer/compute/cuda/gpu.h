@@ -81,6 +81,18 @@ class Gpu {
   virtual std::vector<std::unique_ptr<GpuLink>> link(std::span<Gpu* const> gpus,
                                                      std::string& why) = 0;
 
+  // Copies from host memory beside the queue; one caller. Work that is asked for after
+  // follow_brought() waits until all is there that was brought before; await_brought() waits
+  // itself.
+  virtual void bring(void* to, const void* from, size_t bytes) = 0;
+  virtual void follow_brought() = 0;
+  virtual void await_brought() = 0;
+  // Makes bring() copy from this memory without the host's help. Returns false where it cannot.
+  virtual bool pin(const void* memory, size_t bytes) = 0;
+  virtual void unpin(const void* memory) noexcept = 0;
+  // Returns how much of the GPU's memory is free.
+  virtual size_t free_bytes() const = 0;
+
   // Copy beside the queue: at once, and not after the work that has been asked for.
   virtual Completion fetch(void* to, const void* from, size_t bytes) = 0;
   virtual Completion put(void* to, const void* from, size_t bytes) = 0;

@@ -30,6 +30,8 @@ class BatchBuffer {
   BatchBuffer(BatchBuffer&&) = default;
 
   const compute::Batch& batch() const { return batch_; }
+  // Returns the memory of the features; empty where they are in place.
+  std::span<const std::byte> memory() const { return copies_.bytes(); }
 
  private:
   friend class Batcher;

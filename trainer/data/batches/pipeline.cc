@@ -68,11 +68,31 @@ const compute::Batch& Pipeline::take(const Cursor& wanted) {
     aimed_ = false;
     std::rethrow_exception(slot(0).failure);
   }
+  return take_first();
+}
+
+const compute::Batch* Pipeline::take_if_ready(const Cursor& wanted) {
+  const MutexLock lock(mutex_);
+  const bool ready = aimed_ && claimed_ > 0 && slot(0).at == wanted &&
+                     slot(0).state == State::ready && !slot(0).failure;
+  if (!ready) return nullptr;
+  if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
+  return &take_first();
+}
+
+const compute::Batch& Pipeline::take_first() {
   const compute::Batch& batch = slot(0).buffer.batch();
   head_ = (head_ + 1) % slots_.size();
   --claimed_;
   taken_ = true;
   return batch;
+}
+
+std::vector<std::span<const std::byte>> Pipeline::memory() {
+  const MutexLock lock(mutex_);
+  std::vector<std::span<const std::byte>> all;
+  for (const Slot& one : slots_) all.push_back(one.buffer.memory());
+  return all;
 }
 
 // Returns whether a slot is free. A slot that is still being filled for an earlier aim is not.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -28,6 +29,11 @@ class Pipeline {
   // Waits until the batch is there, and returns it; it is valid until the next call. Throws what
   // the batcher throws.
   const compute::Batch& take(const Cursor& wanted);
+  // Does the same if the batch is there and was foreseen; else it returns null and changes nothing.
+  const compute::Batch* take_if_ready(const Cursor& wanted);
+
+  // Returns the memory of all batches' features.
+  std::vector<std::span<const std::byte>> memory();
 
  private:
   enum class State { empty, being_filled, ready };
@@ -41,6 +47,7 @@ class Pipeline {
   void run();
   bool has_room() const MUSTER_REQUIRES(mutex_);
   void aim_at(const Cursor& wanted) MUSTER_REQUIRES(mutex_);
+  const compute::Batch& take_first() MUSTER_REQUIRES(mutex_);
   Slot& slot(size_t after_head) MUSTER_REQUIRES(mutex_) {
     return slots_[(head_ + after_head) % slots_.size()];
   }

@@ -23,8 +23,10 @@ int threads_of_buffer(const data::Dataset& dataset, const Feed::Options& options
 
 Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options)
     : options_(options),
+      dataset_(dataset),
       rows_(static_cast<uint64_t>(shards.most_rows())),
       ready_(dataset.in_memory() && options.augment.empty()),
+      batches_per_epoch_(shards.batches_per_epoch()),
       batcher_(dataset, shards, options.shuffle, options.seed, options.augment),
       buffer_(dataset, shards.most_rows(),
               options.augment.empty() ? data::BatchBuffer::Features::in_place
@@ -41,18 +43,47 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
       std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead), threads);
 }
 
+void Feed::connect(compute::Engine& engine) {
+  const auto serve = [&](std::span<const std::byte> memory, compute::Content content) {
+    if (!memory.empty()) served_.push_back(engine.serve(memory, content));
+  };
+  if (ready_ && dataset_.size() > 0)
+    serve({static_cast<const std::byte*>(dataset_.features(0)),
+           dataset_.size() * dataset_.sample_bytes()},
+          compute::Content::constant);
+  if (pipeline_)
+    for (const auto memory : pipeline_->memory()) serve(memory, compute::Content::changing);
+  engine.set_meanwhile([this, &engine] {
+    if (const compute::Batch* next = ahead()) engine.prepare(*next);
+  });
+}
+
 const compute::Batch& Feed::batch(const Work& work, int i) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  const compute::Batch& batch = next(work, i);
+  data::Cursor at = work.at;
+  at.taken += static_cast<uint64_t>(i);
+  const bool was_ahead = ahead_ != nullptr && given_->next(batches_per_epoch_) == at;
+  const compute::Batch& batch = was_ahead ? *ahead_ : next(at, work);
+  ahead_ = nullptr;
+  given_ = at;
   const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   waited_.store(waited_.load(kRelaxed) + took.count(), kRelaxed);
   return batch;
 }
 
-const compute::Batch& Feed::next(const Work& work, int i) {
-  data::Cursor at = work.at;
-  at.taken += static_cast<uint64_t>(i);
+// Returns null if the batch is not ready, or if it is not known which one will be next.
+const compute::Batch* Feed::ahead() {
+  if (ahead_ != nullptr || !options_.in_turn || !given_) return ahead_;
+  const data::Cursor at = given_->next(batches_per_epoch_);
+  if (pipeline_)
+    ahead_ = pipeline_->take_if_ready(at);
+  else if (ready_)
+    ahead_ = &batcher_.fill(buffer_, at.epoch, at.batch());
+  return ahead_;
+}
+
+const compute::Batch& Feed::next(const data::Cursor& at, const Work& work) {
   if (pipeline_) return pipeline_->take(at);
   if (!ready_) batcher_.will_need(at.epoch, at.batch() + pieces_ahead(work) * at.share.stride);
   return batcher_.fill(buffer_, at.epoch, at.batch());

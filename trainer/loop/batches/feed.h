@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "trainer/data/batches/batcher.h"
 #include "trainer/data/batches/pipeline.h"
@@ -34,7 +36,12 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // Returns the i-th batch of `work`; empty beyond the epoch's last. Valid until the next call.
+  // Lets the engine copy a batch while it computes with the one before, where that is known. The
+  // engine must live longer, and must not compute once this has ended.
+  void connect(compute::Engine& engine);
+
+  // Returns the i-th batch of `work`; empty beyond the epoch's last. Valid until the next call, or
+  // until the connected engine works on it.
   const compute::Batch& batch(const Work& work, int i = 0);
 
   // Returns the total time spent in batch(). May be called from any thread.
@@ -43,16 +50,22 @@ class Feed {
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
-  const compute::Batch& next(const Work& work, int i);
+  const compute::Batch& next(const data::Cursor& at, const Work& work);
+  const compute::Batch* ahead();
   uint64_t pieces_ahead(const Work& work) const;
 
   const Options options_;
-  const uint64_t rows_;    // of a batch
-  const bool ready_;       // the samples are in memory as they are used
+  const data::Dataset& dataset_;
+  const uint64_t rows_;  // of a batch
+  const bool ready_;     // the samples are in memory as they are used
+  const uint64_t batches_per_epoch_;
   data::Batcher batcher_;  // moved to the pipeline if there is one
   data::BatchBuffer buffer_;
-  std::unique_ptr<data::Pipeline> pipeline_;  // null: batches are made without it
-  std::atomic<int64_t> waited_{0};            // ns
+  std::unique_ptr<data::Pipeline> pipeline_;   // null: batches are made without it
+  std::atomic<int64_t> waited_{0};             // ns
+  std::optional<data::Cursor> given_;          // of the last batch
+  const compute::Batch* ahead_ = nullptr;      // the one after it, if the engine has it already
+  std::vector<std::shared_ptr<void>> served_;  // what engines read; last: it ends first
 };
 
 }  // namespace muster::loop

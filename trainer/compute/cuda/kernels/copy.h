@@ -4,30 +4,35 @@
 
 namespace muster::compute::cuda {
 
-// out[i] = in[i] * scale + offset, for i < count.
-struct ConvertBytes {
-  int64_t count;
-  const uint8_t* in;
+// out[r, c] = in[starts[r] + c] * scale + offset; without `starts` the rows follow each other.
+struct Convert {
+  int64_t rows, columns;
+  const uint64_t* starts;
   float scale, offset;
   float* out;
 
-  MUSTER_INLINE Shape shape() const { return blocks_for(count); }
-  template <class Block>
-  MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, count,
-              [&](uint32_t i) { out[i] = fma(static_cast<float>(in[i]), scale, offset); });
+  MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
+  template <class Block, class Element>
+  MUSTER_INLINE void run(Block& block, const Element* in) const {
+    for_items(block, rows * columns, [&](uint32_t i) {
+      const auto width = static_cast<uint32_t>(columns);
+      const Element* from = starts == nullptr ? in + i : in + starts[i / width] + i % width;
+      out[i] = fma(static_cast<float>(*from), scale, offset);
+    });
   }
 };
-struct ConvertFloats {
-  int64_t count;
-  const float* in;
-  float scale, offset;
-  float* out;
-
-  MUSTER_INLINE Shape shape() const { return blocks_for(count); }
+struct ConvertBytes : Convert {
+  const uint8_t* in;
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, count, [&](uint32_t i) { out[i] = fma(in[i], scale, offset); });
+    run(block, in);
+  }
+};
+struct ConvertFloats : Convert {
+  const float* in;
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    run(block, in);
   }
 };
 

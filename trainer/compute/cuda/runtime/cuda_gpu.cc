@@ -30,12 +30,12 @@ class Stream {
 
 class Event {
  public:
-  explicit Event(cudaStream_t stream) {
-    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
-    check(cudaEventRecord(event_, stream), "cudaEventRecord");
-  }
+  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate"); }
+  explicit Event(cudaStream_t stream) : Event() { record(stream); }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
+  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  operator cudaEvent_t() const { return event_; }
   void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
 
  private:
@@ -139,6 +139,35 @@ class CudaGpu : public Gpu {
     return link_by_nccl(members, why);
   }
 
+  void bring(void* to, const void* from, size_t bytes) override {
+    copy(to, from, bytes, input_);
+    brought_.record(input_);
+  }
+  void follow_brought() override {
+    select();
+    check(cudaStreamWaitEvent(work_, brought_), "cudaStreamWaitEvent");
+  }
+  void await_brought() override {
+    select();
+    brought_.wait();
+  }
+  bool pin(const void* memory, size_t bytes) override {
+    select();
+    if (cudaHostRegister(const_cast<void*>(memory), bytes, cudaHostRegisterDefault) == cudaSuccess)
+      return true;
+    cudaGetLastError();  // it is not an error of later work
+    return false;
+  }
+  void unpin(const void* memory) noexcept override {
+    cudaHostUnregister(const_cast<void*>(memory));
+  }
+  size_t free_bytes() const override {
+    select();
+    size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return free;
+  }
+
   Completion fetch(void* to, const void* from, size_t bytes) override {
     copy(to, from, bytes, copies_);
     return completion_of(copies_);
@@ -172,7 +201,8 @@ class CudaGpu : public Gpu {
 
   const int ordinal_;
   std::string name_;
-  const Stream work_, copies_;
+  const Stream work_, copies_, input_;
+  Event brought_;
   const std::shared_ptr<std::function<void()>> watch_ = std::make_shared<std::function<void()>>();
   CublasLt products_;
 };

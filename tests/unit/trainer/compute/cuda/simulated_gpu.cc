@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -186,6 +187,7 @@ class SimulatedGpu : public cuda::Gpu {
     const Opened opened(*this);
     const host::FlushSubnormals flush;
     for (const Work& work : std::exchange(asked_, {})) work();
+    await_brought();
   }
   Completion mark() override {
     return Completion([this] { wait(); });
@@ -199,6 +201,22 @@ class SimulatedGpu : public cuda::Gpu {
   void replay(cuda::Recording& recording) override {
     for (const Work& work : dynamic_cast<SimulatedRecording&>(recording).work) add(work);
   }
+
+  // What is brought arrives at once, or as late as it may.
+  void bring(void* to, const void* from, size_t bytes) override {
+    brought_.push_back([=] { std::memcpy(to, from, bytes); });
+    if (order_ == ThreadOrder::ascending) await_brought();
+  }
+  void follow_brought() override {
+    add([this] { await_brought(); });
+  }
+  void await_brought() override {
+    const Opened opened(*this);
+    for (const Work& copy : std::exchange(brought_, {})) copy();
+  }
+  bool pin(const void* memory, size_t) override { return pinned_.insert(memory).second; }
+  void unpin(const void* memory) noexcept override { pinned_.erase(memory); }
+  size_t free_bytes() const override { return size_t{1} << 20; }
 
   Completion fetch(void* to, const void* from, size_t bytes) override {
     return Completion([=, this] {
@@ -255,7 +273,8 @@ class SimulatedGpu : public cuda::Gpu {
   int opened_ = 0;
   bool recording_ = false;
   bool fails_ = false;
-  std::vector<Work> asked_, recorded_;
+  std::vector<Work> asked_, recorded_, brought_;
+  std::set<const void*> pinned_;
 };
 
 // The members of a group of simulated GPUs share one of these. Each member that calls meet() waits
