@@ -154,6 +154,55 @@ INSTANTIATE_TEST_SUITE_P(
                                      "{name: rmsprop, clipNorm: 0.5, ema: {decay: 0.9}}")),
     [](const auto& info) { return "Case" + std::to_string(info.index); });
 
+// An engine that learns nothing of what comes next.
+class WithoutForesight : public compute::cuda::CudaEngine {
+ public:
+  using CudaEngine::CudaEngine;
+  std::shared_ptr<void> serve(std::span<const std::byte>, compute::Content) override {
+    return nullptr;
+  }
+  void set_meanwhile(std::function<void()>) override {}
+};
+
+// Whether batches come one by one, or are copied while a GPU computes, or stay there.
+TEST(Backends, ComeToTheSameBitsHoweverAGpuGetsItsBatches) {
+  using compute::testing::ThreadOrder;
+  struct Result {
+    std::vector<double> losses;
+    Bits state;
+    bool operator==(const Result&) const = default;
+  };
+  const auto run = [](auto type, bool in_memory, ThreadOrder order, const std::string& more) {
+    Training training = Training::load(write_training(fresh_folder("batches"), more));
+    training.spec.data.train.cache = in_memory;
+    const auto make = [order](const compute::ModelSpec& model,
+                              const compute::EngineOptions& options) {
+      using Made = typename decltype(type)::type;
+      return std::make_unique<Made>(compute::build_graph(model), options,
+                                    compute::testing::make_simulated_gpu(order));
+    };
+    Assembly assembly = assemble(std::move(training), 1, false, {1, false}, 0, make);
+    LocalSynchronizer synchronizer(assembly, nullptr, 1);
+    Result result;
+    while (synchronizer.has_next()) result.losses.push_back(synchronizer.step().sums.loss);
+    synchronizer.snapshot();
+    for (const compute::Floats& copy : assembly.copies)
+      result.state.emplace_back(copy.begin(), copy.end());
+    return result;
+  };
+  for (const std::string more : {"", "gradientAccumulation: 3\n", "devices: 2\n"}) {
+    const std::string training = "epochs: 3\n" + more;
+    const Result expected =
+        run(std::type_identity<WithoutForesight>{}, true, ThreadOrder::ascending, training);
+    EXPECT_GT(expected.losses.size(), 10u);
+    for (const bool in_memory : {true, false})
+      for (const ThreadOrder order : {ThreadOrder::ascending, ThreadOrder::descending})
+        EXPECT_EQ(run(std::type_identity<compute::cuda::CudaEngine>{}, in_memory, order, training),
+                  expected)
+            << more << in_memory;
+  }
+}
+
 TEST(Backends, GoOnFromACheckpointOfEither) {
   const std::string training = "epochs: 2\noptimizer: {name: adam}\n";
   const std::filesystem::path folder = fresh_folder("checkpoint") / "checkpoints" / "ckpt-1-5";
