@@ -1,8 +1,8 @@
 // Microseconds a training step of the models that the project's figures are about, with a probe of
 // the machine before and after: `bench_compute [--phases] [--threads=N] [NAME...]`; or, for the
-// rows of `make bench`, a line of JSON: `bench_compute --json [--threads=N] NAME`. With
-// --device=cuda it measures the first GPU, and with --rows=N other batches than the model's. A GPU
-// keeps the samples; with --copied each batch comes from the host's memory.
+// rows of `make bench`, a line of JSON: `bench_compute --json [--seconds=N] [--threads=N] NAME`.
+// With --device=cuda it measures the first GPU, and with --rows=N other batches than the model's. A
+// GPU keeps the samples; with --copied each batch comes from the host's memory.
 
 #include <sys/resource.h>
 #include <zlib.h>
@@ -320,14 +320,14 @@ void probe(int threads) {
               median(rates));
 }
 
-// One line: steps a second over about 15 s, and the peak of resident memory.
-void measure_as_json(const Work& work, const EngineOptions& options) {
+// One line: steps a second over about so many seconds, and the peak of resident memory.
+void measure_as_json(const Work& work, const EngineOptions& options, double most) {
   Run run(work, options);
   for (int i = 0; i < 3; ++i) run.step();
   int done = 0;
   const double start = microseconds_now();
   double seconds = 0;
-  for (; seconds < 15; seconds = (microseconds_now() - start) / 1e6, ++done) run.step();
+  for (; seconds < most; seconds = (microseconds_now() - start) / 1e6, ++done) run.step();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf("{\"stepsPerSecond\": %.4f, \"imagesPerSecond\": %.3f, \"peakMegabytes\": %.1f}\n",
@@ -355,6 +355,7 @@ int main_of(const std::vector<std::string>& arguments) {
   bool phases = false, any = true, json = false, copied = false;
   EngineOptions options;
   int64_t rows = 0;
+  double seconds = 15;
   int most = std::min(2, cpu_budget()), least = 1;
   for (const std::string& argument : arguments) {
     if (argument == "--phases") {
@@ -367,6 +368,8 @@ int main_of(const std::vector<std::string>& arguments) {
       options.device = {DeviceKind::cuda, 0};
     } else if (argument.rfind("--rows=", 0) == 0) {
       rows = std::max(1, std::atoi(argument.c_str() + 7));
+    } else if (argument.rfind("--seconds=", 0) == 0) {
+      seconds = std::max(1, std::atoi(argument.c_str() + 10));
     } else if (argument == "--copied") {
       copied = true;
     } else if (argument.rfind("--threads=", 0) == 0) {
@@ -384,7 +387,7 @@ int main_of(const std::vector<std::string>& arguments) {
     if (!any && !named) continue;
     options.threads = most;
     if (json) {
-      measure_as_json(work, options);
+      measure_as_json(work, options, seconds);
       continue;
     }
     for (; options.threads >= least; --options.threads) measure(work, options, phases, rate);

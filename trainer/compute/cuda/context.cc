@@ -61,7 +61,7 @@ void Context::reserve_parts(const Cut& cut, int64_t sums) {
 }
 
 void Context::allocate_reserved() {
-  for (SharedMemory* memory : {&parts_, &patches, &raw_gradients}) memory->allocate(gpu);
+  for (SharedMemory* memory : {&parts_, &patches, &raw}) memory->allocate(gpu);
 }
 
 void Context::sum_parts(int64_t parts, int64_t columns, const float* from, float* out) {

@@ -79,7 +79,7 @@ class Context {
   StepData step;               // set before the first run
   const int64_t most_patches;  // numbers, of a convolution at once
   SharedMemory patches;        // of a convolution
-  SharedMemory raw_gradients;  // of a convolution's raw outputs
+  SharedMemory raw;            // a convolution's raw outputs, or their gradient
 
   // Throws Invalid if an array of `what` would have too many numbers for a kernel.
   static void check_size(const std::string& what, int64_t numbers);

@@ -23,6 +23,7 @@ namespace muster::compute::cuda {
 //     Its contents are undefined at each call;
 //   Locals<T> locals<T>(): local state that lasts over phases: locals[thread] is that of a thread,
 //     which nobody else uses.
+// Also, kBlocksAtOnce may say how many blocks a multiprocessor of a GPU must have room for.
 // Threads of different blocks must not write what others read or write.
 
 // These unroll the next loop on a GPU, by n or as a whole: values that it loads are then

@@ -21,10 +21,11 @@ MUSTER_INLINE float activated(Activation activation, float x) {
   }
 }
 
-// y = activation(x + bias), [rows, columns] without gaps; bias may be null, and y may be x.
+// y = activation(x + bias), [rows, columns]; y has no gaps. bias may be null, and y may be x.
 struct BiasActivation {
   int64_t rows, columns;
   const float* x;
+  int64_t ldx;
   const float* bias;
   Activation activation;
   float* y;
@@ -32,9 +33,11 @@ struct BiasActivation {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_packs<1>(block, rows, columns, [&](int i, int column) {
-      const float sum = bias == nullptr ? x[i] : x[i] + bias[column];
-      y[i] = activated(activation, sum);
+    for_items(block, rows * columns, [&](uint32_t i) {
+      const uint32_t row = i / static_cast<uint32_t>(columns);
+      const uint32_t column = i % static_cast<uint32_t>(columns);
+      const float raw = x[row * static_cast<uint32_t>(ldx) + column];
+      y[i] = activated(activation, bias == nullptr ? raw : raw + bias[column]);
     });
   }
 };

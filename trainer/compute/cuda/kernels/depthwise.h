@@ -67,6 +67,8 @@ MUSTER_INLINE void add_product(Pack<N>& sum, const Pack<N>& a, const Pack<N>& b)
 
 // y = the convolution.
 struct Depthwise {
+  static constexpr int kBlocksAtOnce = 3;
+
   Slide slide;
   int64_t samples;
   Reader x;
@@ -146,6 +148,8 @@ struct Depthwise {
 
 // dx (+)= its gradient by the image.
 struct DepthwiseInputGradient {
+  static constexpr int kBlocksAtOnce = 3;
+
   Slide slide;
   int64_t samples;
   Numbers dy;
@@ -233,6 +237,8 @@ struct DepthwiseInputGradient {
 // Its gradient by w, as [parts, window, channels] sums (column_sums.h): the rows that are summed
 // are segments of the output's lines, and a block takes some of the window's places.
 struct DepthwiseWeightParts {
+  static constexpr int kBlocksAtOnce = 2;
+
   Slide slide;
   int64_t samples;
   Reader x{};

@@ -29,8 +29,8 @@ using KernelList =
             SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors, GatherPatches,
             ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts, Pool,
             PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors, AnchorGradients,
-            ReadValues, PartStatistics, JoinStatistics, FixedScales, PartGradients, JoinGradients,
-            NormalizedGradient>;
+            ReadValues, ReadRows, PartStatistics, JoinStatistics, FixedScales, PartGradients,
+            JoinGradients, NormalizedGradient>;
 
 // Returns the place of a kernel in a list.
 template <class Kernel, class... Some>

@@ -69,6 +69,23 @@ struct ReadValues {
   }
 };
 
+// The same with rows of `stride` numbers in `out`, which are filled up with zeros.
+struct ReadRows {
+  int64_t rows, columns;
+  Reader in;
+  Numbers out;
+  int64_t stride;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(rows * stride); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_packs<1>(block, rows, stride, [&](int i, int column) {
+      const int row = i / static_cast<int>(stride);
+      out.store(i, column < columns ? in.load(row * columns + column, column) : 0.0f);
+    });
+  }
+};
+
 // The mean of each part's rows, and behind these the sums of squared distances from it:
 // [2, parts, columns].
 struct PartStatistics {

@@ -82,40 +82,77 @@ MUSTER_INLINE void for_covering(const Slide& s, Place in, Function function) {
   }
 }
 
-// matrix[place, window, channel] = what the window covers at a place; 0 outside the image.
+// matrix[place, window, channel] = what the window covers at a place; 0 outside the image, and
+// behind a place's numbers up to `stride`.
 struct GatherPatches {
   Slide slide;
   int64_t samples;
   Reader image;
   Numbers matrix;
+  int64_t stride;  // numbers from a place to the next
 
   MUSTER_INLINE int64_t places() const { return samples * slide.out_height * slide.out_width; }
-  MUSTER_INLINE int64_t windows() const {
-    return places() * slide.window_height * slide.window_width;
-  }
+  // Whether each thread takes a pack of channels, and not a line of a window.
+  MUSTER_INLINE bool in_packs() const { return pack_of(slide.channels) > 1; }
   MUSTER_INLINE Shape shape() const {
-    return blocks_for(windows() * slide.channels / pack_of(slide.channels));
+    const int64_t lines = places() * slide.window_height;
+    return blocks_for(in_packs() ? lines * slide.window_width * slide.channels / 4 : lines);
   }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     const Slide& s = slide;
+    if (!in_packs()) {
+      for_items(block, places() * s.window_height, [&](uint32_t i) { copy_line(i); });
+      return;
+    }
     with_packs(s.channels, image.z, matrix, [&](auto n, auto from, auto to) {
       constexpr int N = n;
-      for_packs<N>(block, windows(), s.channels, [&](int i, int channel) {
-        const uint32_t window = static_cast<uint32_t>(i) / static_cast<uint32_t>(s.channels);
-        const uint32_t line = window / static_cast<uint32_t>(s.window_width);
-        const int k = static_cast<int>(window % static_cast<uint32_t>(s.window_width));
-        const int r = static_cast<int>(line % static_cast<uint32_t>(s.window_height));
-        const Place out =
-            place_of_item(line / static_cast<uint32_t>(s.window_height), s.out_height, s.out_width);
-        const int y = out.y * s.down - s.top + r, x = out.x * s.right - s.left + k;
-        Pack<N> value{};
-        if (is_in(y, s.height) && is_in(x, s.width))
-          value = image.at<N>(channel)(from.template load_pack<N>(
-              ((out.sample * s.height + y) * s.width + x) * s.channels + channel));
-        to.template store_pack<N>(i, value);
-      });
+      for_packs<N>(
+          block, places() * s.window_height * s.window_width, s.channels, [&](int i, int channel) {
+            const uint32_t window = static_cast<uint32_t>(i) / size(s.channels);
+            const int k = static_cast<int>(window % size(s.window_width));
+            const Line line = line_of(window / size(s.window_width));
+            Pack<N> value{};
+            if (line.inside && is_in(line.x + k, s.width))
+              value = image.at<N>(channel)(
+                  from.template load_pack<N>(line.image + (line.x + k) * s.channels + channel));
+            to.template store_pack<N>(line.matrix + k * s.channels + channel, value);
+          });
     });
+  }
+
+ private:
+  // A line of a window: where its numbers begin in the matrix, and the line of the image.
+  struct Line {
+    int matrix, image;
+    int x;        // the window's first place in the line
+    bool inside;  // the line is in the image
+    bool last;    // of the window
+  };
+
+  MUSTER_INLINE static uint32_t size(int count) { return static_cast<uint32_t>(count); }
+  MUSTER_INLINE Line line_of(uint32_t item) const {
+    const Slide& s = slide;
+    const int r = static_cast<int>(item % size(s.window_height));
+    const uint32_t place = item / size(s.window_height);
+    const Place out = place_of_item(place, s.out_height, s.out_width);
+    const int y = out.y * s.down - s.top + r;
+    return {
+        static_cast<int>(place * static_cast<uint32_t>(stride)) + r * s.window_width * s.channels,
+        (out.sample * s.height + y) * s.width * s.channels, out.x * s.right - s.left,
+        is_in(y, s.height), r + 1 == s.window_height};
+  }
+  MUSTER_INLINE void copy_line(uint32_t item) const {
+    const Slide& s = slide;
+    const Line line = line_of(item);
+    int to = line.matrix;
+    for (int x = line.x; x < line.x + s.window_width; ++x) {
+      const bool inside = line.inside && is_in(x, s.width);
+      for (int c = 0; c < s.channels; ++c)
+        matrix.store(to++, inside ? image.load(line.image + x * s.channels + c, c) : 0.0f);
+    }
+    const int depth = s.window_height * s.window_width * s.channels;
+    for (int i = depth; i < stride && line.last; ++i) matrix.store(to++, 0.0f);
   }
 };
 
@@ -124,6 +161,7 @@ struct ScatterPatches {
   Slide slide;
   int64_t samples;
   const float* matrix;
+  int64_t stride;
   Numbers image;
   bool accumulate;
 
@@ -140,7 +178,7 @@ struct ScatterPatches {
   template <int N, class Block>
   MUSTER_INLINE void run(Block& block) const {
     const Slide& s = slide;
-    const int depth = s.window_height * s.window_width * s.channels;
+    const int depth = static_cast<int>(stride);
     for_packs<N>(block, places(), s.channels, [&](int i, int channel) {
       Pack<N> sum = accumulate ? image.load_pack<N>(i) : Pack<N>{};
       const uint32_t place = static_cast<uint32_t>(i) / static_cast<uint32_t>(s.channels);

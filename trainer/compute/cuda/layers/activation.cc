@@ -16,8 +16,8 @@ class ActivationOperation : public Operation {
       if (activation_ == Activation::softmax) {
         gpu_.launch(Softmax{step.rows, out_.width, in_.values(), out_.values()});
       } else {
-        gpu_.launch(BiasActivation{step.rows, out_.width, in_.values(), nullptr, activation_,
-                                   out_.values()});
+        gpu_.launch(BiasActivation{step.rows, out_.width, in_.values(), out_.width, nullptr,
+                                   activation_, out_.values()});
       }
     });
   }

@@ -10,42 +10,43 @@ namespace {
 // By products of matrices: what the window covers at each place is a row of a matrix, the patches.
 // For a convolution of single places they are its image itself, if that is floats in memory and the
 // factors are floats too. Only so many samples are done at once as the context allows patches.
+// Factors of bfloat16 are padded with zeros (convolution_output.h).
 class ConvolutionOperation : public Operation {
  public:
   ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)
       : context_(context),
         in_(context.value(node.inputs[0])),
-        out_(node, layer.use_bias, layer.activation, context),
+        out_(node, layer.use_bias, layer.activation, context, in_.normalized != nullptr),
         sliding_(sliding_of(layer.window, context.graph, node.inputs[0])),
         trainable_(node.trainable),
+        half_(out_.half()),
         places_(places_of(sliding_)),
         filters_(layer.filters),
         depth_(sliding_.window_height * sliding_.window_width * sliding_.channels),
-        half_(context.half && (out_.normalized() || in_.normalized)),
+        stride_(padded(depth_, half_)),
         single_(depth_ == sliding_.channels && sliding_.down == 1 && sliding_.right == 1),
         as_it_is_(single_ && !in_.normalized && !half_),
         samples_(as_it_is_ ? context.max_rows
-                           : std::clamp<int64_t>(context.most_patches / (places_ * depth_), 1,
+                           : std::clamp<int64_t>(context.most_patches / (places_ * stride_), 1,
                                                  context.max_rows)),
         kernel_(context.offset_of(node.parameters[0])),
-        rounded_kernel_(context.gpu, half_ ? depth_ * filters_ : 0) {
-    if (!as_it_is_) {
-      Context::check_size("the patches of a convolution", samples_ * places_ * depth_);
-      // Their gradients are floats.
-      context.patches.reserve(bytes_of(samples_ * places_ * depth_, false));
-    }
-    out_.reserve(half_);
+        rounded_kernel_(context.gpu, half_ ? stride_ * out_.stride() : 0),
+        padded_gradient_(context.gpu, is_padded() ? stride_ * out_.stride() : 0) {
+    if (as_it_is_) return;
+    Context::check_size("the patches of a convolution", samples_ * places_ * stride_);
+    // Their gradients are floats.
+    context.patches.reserve(bytes_of(samples_ * places_ * stride_, false));
   }
 
   void forward(Program& program) override {
     program.add([this](const Step& step) {
       if (half_)
-        context_.gpu.launch(
-            ReadValues{depth_, filters_, Reader{step.parameters + kernel_}, kernel(step)});
+        context_.gpu.launch(ReadRows{depth_, filters_, Reader{step.parameters + kernel_},
+                                     kernel(step), out_.stride()});
       for_samples(step, [&](int64_t first, int64_t count) {
-        context_.gpu.multiply({count * places_, filters_, depth_, patches(first, count), depth_,
-                               false, kernel(step), filters_, false,
-                               out_.z() + first * out_.width(), filters_});
+        context_.gpu.multiply({count * places_, out_.stride(), stride_, patches(first, count),
+                               stride_, false, kernel(step), out_.stride(), false,
+                               out_.z() + first * places_ * out_.stride(), out_.stride()});
       });
       out_.forward(step);
     });
@@ -55,33 +56,45 @@ class ConvolutionOperation : public Operation {
     if (!out_.needs_gradient()) return;
     const bool accumulate = in_.needs_gradient && Context::claim_gradient(in_);
     program.add([this, accumulate](const Step& step) {
-      const Numbers dz = out_.gradient(step, half_);
-      if (trainable_) {
-        for_samples(step, [&](int64_t first, int64_t count) {
-          context_.gpu.multiply({depth_, filters_, count * places_, patches(first, count), depth_,
-                                 true, dz + first * out_.width(), filters_, false,
-                                 step.gradients + kernel_, filters_, first > 0});
-        });
-      }
-      if (!in_.needs_gradient) return;
-      for_samples(step, [&](int64_t first, int64_t count) {
-        const Numbers dx = in_.gradient_numbers() + first * in_.width;
-        const auto* matrix = static_cast<const float*>(context_.patches.data());
-        context_.gpu.multiply({count * places_, depth_, filters_, dz + first * out_.width(),
-                               filters_, false, kernel(step), filters_, true, single_ ? dx : matrix,
-                               depth_, single_ && accumulate});
-        if (!single_) context_.gpu.launch(ScatterPatches{sliding_, count, matrix, dx, accumulate});
-      });
+      const Numbers dz = out_.gradient(step);
+      if (trainable_) kernel_gradient(step, dz);
+      if (in_.needs_gradient) image_gradient(step, dz, accumulate);
     });
   }
 
  private:
+  void kernel_gradient(const Step& step, const Numbers& dz) const {
+    float* gradient = step.gradients + kernel_;
+    float* to = is_padded() ? padded_gradient_.data() : gradient;
+    for_samples(step, [&](int64_t first, int64_t count) {
+      context_.gpu.multiply({stride_, out_.stride(), count * places_, patches(first, count),
+                             stride_, true, dz + first * places_ * out_.stride(), out_.stride(),
+                             false, to, out_.stride(), first > 0});
+    });
+    if (is_padded())
+      context_.gpu.launch(Copy{depth_, filters_, to, out_.stride(), gradient, filters_, false});
+  }
+
+  void image_gradient(const Step& step, const Numbers& dz, bool accumulate) const {
+    for_samples(step, [&](int64_t first, int64_t count) {
+      const Numbers dx = in_.gradient_numbers() + first * in_.width;
+      const auto* matrix = static_cast<const float*>(context_.patches.data());
+      context_.gpu.multiply({count * places_, depth_, out_.stride(),
+                             dz + first * places_ * out_.stride(), out_.stride(), false,
+                             kernel(step), out_.stride(), true, single_ ? dx : matrix,
+                             single_ ? depth_ : stride_, single_ && accumulate});
+      if (!single_)
+        context_.gpu.launch(ScatterPatches{sliding_, count, matrix, stride_, dx, accumulate});
+    });
+  }
+
   template <class Function>
   void for_samples(const Step& step, Function function) const {
     for (int64_t first = 0; first < step.rows; first += samples_)
       function(first, std::min(samples_, step.rows - first));
   }
 
+  bool is_padded() const { return stride_ != depth_ || out_.stride() != filters_; }
   Numbers kernel(const Step& step) const {
     return half_ ? Numbers{rounded_kernel_.data(), true} : step.parameters + kernel_;
   }
@@ -91,10 +104,12 @@ class ConvolutionOperation : public Operation {
     const Reader image = in_.reader() + first * in_.width;
     if (as_it_is_) return image.z;
     const Numbers to{context_.patches.data(), half_};
-    if (single_) {
+    if (!single_) {
+      context_.gpu.launch(GatherPatches{sliding_, count, image, to, stride_});
+    } else if (stride_ == depth_) {
       context_.gpu.launch(ReadValues{count * places_, depth_, image, to});
     } else {
-      context_.gpu.launch(GatherPatches{sliding_, count, image, to});
+      context_.gpu.launch(ReadRows{count * places_, depth_, image, to, stride_});
     }
     return to;
   }
@@ -104,13 +119,15 @@ class ConvolutionOperation : public Operation {
   ConvolutionOutput out_;
   const Sliding sliding_;
   const bool trainable_;
+  const bool half_;  // the factors of the products are bfloat16
   const int64_t places_, filters_;
-  const int64_t depth_;  // numbers under the window
-  const bool half_;      // the factors of the products are bfloat16
+  const int64_t depth_;   // numbers under the window
+  const int64_t stride_;  // numbers of a patch
   const bool single_, as_it_is_;
   const int64_t samples_;  // at once
   const int64_t kernel_;   // offset
   GpuArray<uint16_t> rounded_kernel_;
+  GpuArray<float> padded_gradient_;
 };
 
 }  // namespace

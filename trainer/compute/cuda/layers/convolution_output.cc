@@ -3,32 +3,39 @@
 namespace muster::compute::cuda {
 
 ConvolutionOutput::ConvolutionOutput(const Node& node, bool use_bias, Activation activation,
-                                     Context& context)
+                                     Context& context, bool reads_normalized)
     : context_(context),
       out_(context.output_of(node)),
       activation_(activation),
       trainable_(node.trainable),
+      half_(context.half && (out_.normalized || reads_normalized)),
       filters_(context.graph.values[static_cast<size_t>(node.output)].shape.back()),
       places_(out_.width / filters_),
+      stride_(padded(filters_, half_ && !out_.normalized)),
       bias_(use_bias ? context.offset_of(node.parameters[1]) : -1) {
   if (trainable_ && bias_ >= 0) context.reserve_parts({context.max_rows * places_, filters_}, 1);
+  const int64_t raw = context.max_rows * places_ * stride_;
+  Context::check_size("a batch at a convolution", raw);
+  if (out_.normalized || half_) context.raw.reserve(bytes_of(raw, half_));
+  if (stride_ != filters_) context.raw.reserve(bytes_of(raw, false));
 }
 
-void ConvolutionOutput::reserve(bool half) {
-  if (normalized() || half)
-    context_.raw_gradients.reserve(bytes_of(context_.max_rows * out_.width, half));
+Numbers ConvolutionOutput::z() const {
+  if (stride_ == filters_) return out_.numbers();
+  return {context_.raw.data(), false};
 }
 
 void ConvolutionOutput::forward(const Step& step) const {
   if (out_.normalized) return out_.normalized->forward(step);
   const float* bias = bias_ < 0 ? nullptr : step.parameters + bias_;
-  if (bias == nullptr && activation_ == Activation::linear) return;
-  context_.gpu.launch(BiasActivation{step.rows * places_, filters_, out_.values(), bias,
+  if (bias == nullptr && activation_ == Activation::linear && stride_ == filters_) return;
+  context_.gpu.launch(BiasActivation{step.rows * places_, filters_,
+                                     static_cast<const float*>(z().data()), stride_, bias,
                                      activation_, out_.values()});
 }
 
-Numbers ConvolutionOutput::gradient(const Step& step, bool half) const {
-  const Numbers apart{context_.raw_gradients.data(), half};
+Numbers ConvolutionOutput::gradient(const Step& step) const {
+  const Numbers apart{context_.raw.data(), half_};
   if (out_.normalized) {
     out_.normalized->backward(step, apart);
     return apart;
@@ -39,8 +46,8 @@ Numbers ConvolutionOutput::gradient(const Step& step, bool half) const {
         ActivationGradient{step.rows * out_.width, activation_, out_.values(), dy, dy, false});
   if (trainable_ && bias_ >= 0)
     context_.sum_columns(step.rows * places_, filters_, dy, step.gradients + bias_);
-  if (!half) return dy;
-  context_.gpu.launch(ReadValues{step.rows, out_.width, Reader{dy}, apart});
+  if (!half_) return dy;
+  context_.gpu.launch(ReadRows{step.rows * places_, filters_, Reader{dy}, apart, stride_});
   return apart;
 }
 

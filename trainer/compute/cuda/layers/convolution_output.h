@@ -8,28 +8,39 @@ namespace muster::compute::cuda {
 // it adds the bias and applies the activation or, if the output is a normalized value, measures z.
 class ConvolutionOutput {
  public:
-  ConvolutionOutput(const Node& node, bool use_bias, Activation activation, Context& context);
+  // In an engine of bfloat16 the factors of a convolution that reads or writes a normalized value
+  // are bfloat16.
+  ConvolutionOutput(const Node& node, bool use_bias, Activation activation, Context& context,
+                    bool reads_normalized);
 
+  // Whether the convolution's factors, and the gradient of z, are bfloat16.
+  bool half() const { return half_; }
+  // The numbers from a place of z, or of its gradient, to the next; those behind a place's filters
+  // are zero in the gradient, and anything in z.
+  int64_t stride() const { return stride_; }
   // Returns the memory into which the convolution writes z.
-  Numbers z() const { return out_.numbers(); }
-  int64_t width() const { return out_.width; }  // of a sample
-  bool normalized() const { return out_.normalized != nullptr; }
+  Numbers z() const;
   bool needs_gradient() const { return out_.needs_gradient; }
 
-  // Says that gradient() will be called with this format.
-  void reserve(bool half);
   // Asks for all that comes after z.
   void forward(const Step& step) const;
-  // Asks for the gradients of z and of the bias. Returns that of z, as bfloat16 if `half`.
-  Numbers gradient(const Step& step, bool half) const;
+  // Asks for the gradients of z and of the bias. Returns that of z.
+  Numbers gradient(const Step& step) const;
 
  private:
   Context& context_;
   ValueMemory& out_;
   const Activation activation_;
   const bool trainable_;
-  const int64_t filters_, places_;
+  const bool half_;
+  const int64_t filters_, places_, stride_;
   const int64_t bias_;  // offset; -1: there is no bias
 };
+
+// Rows of bfloat16 are multiplied fast if they begin at multiples of 16 bytes and have no end
+// between them.
+inline int64_t padded(int64_t numbers, bool half) {
+  return half ? (numbers + 7) / 8 * 8 : numbers;
+}
 
 }  // namespace muster::compute::cuda

@@ -25,7 +25,7 @@ class DenseOperation : public Operation {
                              step.parameters + kernel_, units_, false, y, units_});
       const float* bias = bias_ < 0 ? nullptr : step.parameters + bias_;
       if (bias != nullptr || activation_ != Activation::linear)
-        context_.gpu.launch(BiasActivation{step.rows, units_, y, bias, activation_, y});
+        context_.gpu.launch(BiasActivation{step.rows, units_, y, units_, bias, activation_, y});
     });
   }
 

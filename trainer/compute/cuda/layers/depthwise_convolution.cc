@@ -10,15 +10,13 @@ class DepthwiseOperation : public Operation {
   DepthwiseOperation(const DepthwiseConv2d& layer, const Node& node, Context& context)
       : context_(context),
         in_(context.value(node.inputs[0])),
-        out_(node, layer.use_bias, layer.activation, context),
+        out_(node, layer.use_bias, layer.activation, context, false),
         sliding_(sliding_of(layer.window, context.graph, node.inputs[0])),
         trainable_(node.trainable),
-        half_(context.half && out_.normalized()),
         taps_(sliding_.window_height * sliding_.window_width),
         kernel_(context.offset_of(node.parameters[0])) {
     if (trainable_)
       context.reserve_parts(DepthwiseWeightParts{sliding_, context.max_rows}.cut(), taps_);
-    out_.reserve(half_);
   }
 
   void forward(Program& program) override {
@@ -33,7 +31,7 @@ class DepthwiseOperation : public Operation {
     if (!out_.needs_gradient()) return;
     const bool accumulate = in_.needs_gradient && Context::claim_gradient(in_);
     program.add([this, accumulate](const Step& step) {
-      const Numbers dz = out_.gradient(step, half_);
+      const Numbers dz = out_.gradient(step);
       if (trainable_) {
         const DepthwiseWeightParts parts{sliding_, step.rows, in_.reader(), dz, context_.parts()};
         context_.gpu.launch(parts);
@@ -53,7 +51,6 @@ class DepthwiseOperation : public Operation {
   ConvolutionOutput out_;
   const Sliding sliding_;
   const bool trainable_;
-  const bool half_;       // the gradient of the raw outputs is bfloat16
   const int64_t taps_;    // places of the window
   const int64_t kernel_;  // offset
 };

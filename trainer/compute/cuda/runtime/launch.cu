@@ -8,8 +8,18 @@
 namespace muster::compute::cuda {
 namespace {
 
+// A kernel may say how many of its blocks a multiprocessor must have room for, which limits the
+// registers of a thread; else the compiler decides.
 template <class Kernel>
-__global__ void __launch_bounds__(kBlockThreads) run(const Kernel kernel) {
+constexpr int room_for() {
+  if constexpr (requires { Kernel::kBlocksAtOnce; })
+    return Kernel::kBlocksAtOnce;
+  else
+    return 0;
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(kBlockThreads, room_for<Kernel>()) run(const Kernel kernel) {
   GpuBlock block;
   kernel(block);
 }
