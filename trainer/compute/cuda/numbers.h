@@ -10,7 +10,7 @@ namespace muster::compute::cuda {
 
 // Neighbouring numbers that a thread loads or stores at once.
 template <int N>
-struct alignas(sizeof(float) * N) Pack {
+struct alignas(sizeof(float) * (N < 4 ? N : 4)) Pack {
   float at[N];
 };
 
@@ -38,13 +38,22 @@ class Array {
     }
   }
 
-  // The N numbers from i on, N being 1 or 4; i is a multiple of N, and the array is aligned to N
-  // numbers.
+  // The N numbers from i on, N being 1, 4 or 8; i is a multiple of N, and the array is aligned to N
+  // numbers, at most to 16 bytes.
   template <int N>
   MUSTER_INLINE Pack<N> load_pack(int64_t i) const {
-    static_assert(N == 1 || N == 4);
+    static_assert(N == 1 || N == 4 || N == 8);
     if constexpr (N == 1) {
       return {load(i)};
+    } else if constexpr (N == 8 && Half) {
+      const auto all = read<Eight>(data_ + i);
+      return {float_of(all.at[0] << 16), float_of(all.at[0] & 0xFFFF0000u),
+              float_of(all.at[1] << 16), float_of(all.at[1] & 0xFFFF0000u),
+              float_of(all.at[2] << 16), float_of(all.at[2] & 0xFFFF0000u),
+              float_of(all.at[3] << 16), float_of(all.at[3] & 0xFFFF0000u)};
+    } else if constexpr (N == 8) {
+      const auto a = load_pack<4>(i), b = load_pack<4>(i + 4);
+      return {a.at[0], a.at[1], a.at[2], a.at[3], b.at[0], b.at[1], b.at[2], b.at[3]};
     } else if constexpr (Half) {
       const auto both = read<Halves>(data_ + i);
       return {float_of(both.first << 16), float_of(both.first & 0xFFFF0000u),
@@ -55,9 +64,16 @@ class Array {
   }
   template <int N>
   MUSTER_INLINE void store_pack(int64_t i, const Pack<N>& pack) const {
-    static_assert(N == 1 || N == 4);
+    static_assert(N == 1 || N == 4 || N == 8);
     if constexpr (N == 1) {
       store(i, pack.at[0]);
+    } else if constexpr (N == 8 && Half) {
+      write(data_ + i,
+            Eight{upper_halves(pack.at[0], pack.at[1]), upper_halves(pack.at[2], pack.at[3]),
+                  upper_halves(pack.at[4], pack.at[5]), upper_halves(pack.at[6], pack.at[7])});
+    } else if constexpr (N == 8) {
+      store_pack<4>(i, {pack.at[0], pack.at[1], pack.at[2], pack.at[3]});
+      store_pack<4>(i + 4, {pack.at[4], pack.at[5], pack.at[6], pack.at[7]});
     } else if constexpr (Half) {
       write(data_ + i,
             Halves{upper_halves(pack.at[0], pack.at[1]), upper_halves(pack.at[2], pack.at[3])});
@@ -70,6 +86,9 @@ class Array {
   // Four numbers of bfloat16, the first in the lower half of `first`.
   struct alignas(8) Halves {
     uint32_t first, second;
+  };
+  struct alignas(16) Eight {
+    uint32_t at[4];
   };
 
   // By one access on a GPU.
@@ -172,19 +191,22 @@ MUSTER_INLINE int pack_of(int64_t columns) {
   return columns % 4 == 0 ? 4 : 1;
 }
 
-// Calls function(Fixed<pack_of(columns)>, a, b), with arrays whose format is known where they have
-// the same and packs are wide: then loads need no decision.
-template <class Function>
+// Calls function(Fixed<N>, a, b), with arrays whose format is known where they have the same and
+// packs are wide: then loads need no decision. N is pack_of(columns) or, for bfloat16, HalfPack, if
+// that divides `columns`.
+template <int HalfPack = 4, class Function>
 MUSTER_INLINE void with_packs(int64_t columns, const Numbers& a, const Numbers& b,
                               Function function) {
   if (pack_of(columns) == 1) {
     function(Fixed<1>{}, a, b);
   } else if (a.half() != b.half()) {
     function(Fixed<4>{}, a, b);
-  } else if (a.half()) {
+  } else if (!a.half()) {
+    function(Fixed<4>{}, a.as<false>(), b.as<false>());
+  } else if (HalfPack == 4 || columns % HalfPack != 0) {
     function(Fixed<4>{}, a.as<true>(), b.as<true>());
   } else {
-    function(Fixed<4>{}, a.as<false>(), b.as<false>());
+    function(Fixed<HalfPack>{}, a.as<true>(), b.as<true>());
   }
 }
 

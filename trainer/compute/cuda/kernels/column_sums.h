@@ -17,16 +17,20 @@ struct Cut {
   int tiles;          // blocks side by side
   int64_t part_rows;  // of a part; the last may have less
 
-  MUSTER_INLINE Cut(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
+  // Each thread has so many rows at least.
+  int64_t least_rows;
+
+  MUSTER_INLINE Cut(int64_t rows, int64_t columns, int64_t least_rows = 8)
+      : rows(rows), columns(columns), least_rows(least_rows) {
     const int64_t packs = columns / pack_of(columns);
     lanes = 1;
     while (lanes < packs && lanes < 32) lanes *= 2;
     strips = static_cast<int>(kBlockThreads) / lanes;
     tiles = static_cast<int>((packs + lanes - 1) / lanes);
-    // At most some thousand blocks, and several rows for each thread.
+    // About as many blocks as a large GPU runs at once: then all end together.
     const int64_t least = (rows * tiles + kBlocks - 1) / kBlocks;
     const int64_t each = (least + strips - 1) / strips;
-    part_rows = (each < kLeastRows ? kLeastRows : each) * strips;
+    part_rows = (each < least_rows ? least_rows : each) * strips;
   }
 
   MUSTER_INLINE int64_t parts() const { return (rows + part_rows - 1) / part_rows; }
@@ -38,12 +42,12 @@ struct Cut {
   // Returns a number of parts that fewer rows do not exceed.
   int64_t most_parts() const {
     const int64_t by_blocks = (kBlocks + tiles - 1) / tiles;
-    const int64_t by_rows = (rows + kLeastRows * strips - 1) / (kLeastRows * strips);
+    const int64_t by_rows = (rows + least_rows * strips - 1) / (least_rows * strips);
     return by_blocks < by_rows ? by_blocks : by_rows;
   }
 
  private:
-  static constexpr int64_t kBlocks = 1024, kLeastRows = 8;
+  static constexpr int64_t kBlocks = 512;
 };
 
 // Runs block `index` of a cut's parts() * tiles blocks. make(column) returns a function add(row,

@@ -59,6 +59,19 @@ struct Runs {
   }
 };
 
+// Reads neighbouring places of a line, `before` being the numbers before the line's channel. Those
+// outside of the image are zero. Addresses stay inside, so that no load waits for a decision.
+template <int N, int Places, class From, class Read>
+MUSTER_INLINE void load_places(const From& from, const Read& read, int before, int first, int width,
+                               int channels, bool inside, Pack<N>* values) {
+  MUSTER_UNROLL_ALL
+  for (int j = 0; j < Places; ++j)
+    values[j] = from.template load_pack<N>(before + nearest(first + j, width) * channels);
+  MUSTER_UNROLL_ALL
+  for (int j = 0; j < Places; ++j)
+    values[j] = inside && is_in(first + j, width) ? read(values[j]) : Pack<N>{};
+}
+
 template <int N>
 MUSTER_INLINE void add_product(Pack<N>& sum, const Pack<N>& a, const Pack<N>& b) {
   MUSTER_UNROLL_ALL
@@ -67,7 +80,7 @@ MUSTER_INLINE void add_product(Pack<N>& sum, const Pack<N>& a, const Pack<N>& b)
 
 // y = the convolution.
 struct Depthwise {
-  static constexpr int kBlocksAtOnce = 3;
+  static constexpr int kBlocksAtOnce = 2;
 
   Slide slide;
   int64_t samples;
@@ -109,15 +122,9 @@ struct Depthwise {
       MUSTER_UNROLL_ALL
       for (int r = 0; r < Window::kSize; ++r) {
         const int y = out.y * Window::kStride - s.top + r;
-        if (!is_in(y, s.height)) continue;
-        const int line = line_of(y);
         Pack<N> values[kCovered];
-        MUSTER_UNROLL_ALL
-        for (int j = 0; j < kCovered; ++j) {
-          values[j] = {};
-          if (is_in(left + j, s.width))
-            values[j] = read(from.template load_pack<N>(line + (left + j) * s.channels));
-        }
+        load_places<N, kCovered>(from, read, line_of(nearest(y, s.height)), left, s.width,
+                                 s.channels, is_in(y, s.height), values);
         MUSTER_UNROLL_ALL
         for (int k = 0; k < Window::kSize; ++k) {
           const Pack<N> weight = load_floats<N>(w + (r * Window::kSize + k) * s.channels + channel);
@@ -148,7 +155,7 @@ struct Depthwise {
 
 // dx (+)= its gradient by the image.
 struct DepthwiseInputGradient {
-  static constexpr int kBlocksAtOnce = 3;
+  static constexpr int kBlocksAtOnce = 2;
 
   Slide slide;
   int64_t samples;
@@ -192,14 +199,10 @@ struct DepthwiseInputGradient {
       MUSTER_UNROLL_ALL
       for (int r = 0; r < kSize; ++r) {
         const int y = in.y + s.top - r;
-        if (!is_in(y, s.out_height)) continue;
         Pack<N> values[kCovered];
-        MUSTER_UNROLL_ALL
-        for (int j = 0; j < kCovered; ++j) {
-          values[j] = {};
-          if (is_in(left + j, s.out_width))
-            values[j] = from.template load_pack<N>(line_of(y) + (left + j) * s.channels);
-        }
+        load_places<N, kCovered>(
+            from, [](const Pack<N>& d) { return d; }, line_of(nearest(y, s.out_height)), left,
+            s.out_width, s.channels, is_in(y, s.out_height), values);
         MUSTER_UNROLL_ALL
         for (int k = 0; k < kSize; ++k) {
           const Pack<N> weight = load_floats<N>(w + (r * kSize + k) * s.channels + channel);
@@ -246,7 +249,7 @@ struct DepthwiseWeightParts {
   float* parts = nullptr;
 
   MUSTER_INLINE Cut cut() const {
-    return {samples * slide.out_height * segments(), slide.channels};
+    return {samples * slide.out_height * segments(), slide.channels, 1};
   }
   MUSTER_INLINE int taps() const { return slide.window_height * slide.window_width; }
   MUSTER_INLINE Shape shape() const {
@@ -295,23 +298,15 @@ struct DepthwiseWeightParts {
       constexpr int kPlaces = 2, kCovered = Window::covered(kPlaces);
       for (int at = begin; at < end; at += kPlaces) {
         Pack<N> d[kPlaces];
-        MUSTER_UNROLL_ALL
-        for (int p = 0; p < kPlaces; ++p) {
-          d[p] = {};
-          if (at + p < end) d[p] = gradient.template load_pack<N>(out + (at + p) * s.channels);
-        }
+        load_places<N, kPlaces>(
+            gradient, [](const Pack<N>& one) { return one; }, out, at, end, s.channels, true, d);
         const int left = at * Window::kStride - s.left;
         MUSTER_UNROLL_ALL
         for (int r = 0; r < Window::kSize; ++r) {
           const int y = line.y * Window::kStride - s.top + r;
-          if (!is_in(y, s.height)) continue;
           Pack<N> values[kCovered];
-          MUSTER_UNROLL_ALL
-          for (int j = 0; j < kCovered; ++j) {
-            values[j] = {};
-            if (is_in(left + j, s.width))
-              values[j] = read(from.template load_pack<N>(image_line(y) + (left + j) * s.channels));
-          }
+          load_places<N, kCovered>(from, read, image_line(nearest(y, s.height)), left, s.width,
+                                   s.channels, is_in(y, s.height), values);
           MUSTER_UNROLL_ALL
           for (int k = 0; k < Window::kSize; ++k) MUSTER_UNROLL_ALL
           for (int p = 0; p < kPlaces; ++p)

@@ -27,10 +27,13 @@ struct Rivals {
   MUSTER_INLINE static bool before(const Candidate& a, const Candidate& b, bool first) {
     return a.loss > b.loss || (a.loss == b.loss && first);
   }
-  MUSTER_INLINE bool overlap(const Candidate& a, const Candidate& b) const {
+  // What both share is no larger than the smaller one, but for rounding.
+  MUSTER_INLINE bool may_overlap(const Candidate& a, const Candidate& b) const {
     const float small = minimum(a.area, b.area), large = maximum(a.area, b.area);
-    // What both share is no larger than the smaller one, but for rounding.
-    if (small == 0.0f || small < 0.999f * iou_threshold * large) return false;
+    return small > 0.0f && small >= 0.999f * iou_threshold * large;
+  }
+  MUSTER_INLINE bool overlap(const Candidate& a, const Candidate& b) const {
+    if (!may_overlap(a, b)) return false;
     const float both = detection::shared_area(a.box, b.box);
     return both / (a.area + b.area - both) > iou_threshold;
   }
@@ -82,13 +85,13 @@ struct RankAnchors {
         MUSTER_UNROLL(4)
         for (int i = 0; i < many; ++i) {
           const float* at = others + i;
-          const Candidate other{
-              at[0],
-              at[kThreads],
-              {at[2 * kThreads], at[3 * kThreads], at[4 * kThreads], at[5 * kThreads]}};
+          Candidate other{at[0], 0, {}};
           if (!Rivals::before(other, state.own, from + i < own)) continue;
           ++state.rank;
-          state.has_rival = state.has_rival || rivals.overlap(other, state.own);
+          other.area = at[kThreads];
+          if (state.has_rival || !rivals.may_overlap(other, state.own)) continue;
+          other.box = {at[2 * kThreads], at[3 * kThreads], at[4 * kThreads], at[5 * kThreads]};
+          state.has_rival = rivals.overlap(other, state.own);
         }
       });
     }

@@ -18,12 +18,10 @@ struct Bounds {
 // What a reader does to the packs of some columns.
 template <int N>
 struct ColumnReader {
-  bool plain;
   Pack<N> scale, shift;
   Bounds bounds;
 
   MUSTER_INLINE Pack<N> operator()(Pack<N> z) const {
-    if (plain) return z;
     // In this order a NaN stays a NaN.
     MUSTER_UNROLL_ALL
     for (int i = 0; i < N; ++i)
@@ -42,8 +40,11 @@ struct Reader {
   // For columns [column, column + N).
   template <int N>
   MUSTER_INLINE ColumnReader<N> at(int column) const {
-    if (scale == nullptr) return {true, {}, {}, bounds};
-    return {false, load_floats<N>(scale + column), load_floats<N>(shift + column), bounds};
+    if (scale != nullptr)
+      return {load_floats<N>(scale + column), load_floats<N>(shift + column), bounds};
+    ColumnReader<N> same{{}, {}, Bounds::none()};
+    for (float& one : same.scale.at) one = 1;
+    return same;
   }
   MUSTER_INLINE float load(int64_t i, int column) const {
     return at<1>(column)(z.load_pack<1>(i)).at[0];
@@ -60,7 +61,7 @@ struct ReadValues {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns / pack_of(columns)); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs(columns, in.z, out, [&](auto n, auto from, auto to) {
+    with_packs<8>(columns, in.z, out, [&](auto n, auto from, auto to) {
       constexpr int N = n;
       for_packs<N>(block, rows, columns, [&](int i, int column) {
         to.template store_pack<N>(i, in.at<N>(column)(from.template load_pack<N>(i)));
@@ -288,7 +289,7 @@ struct NormalizedGradient {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns / pack_of(columns)); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs(columns, z, dy, [&](auto n, auto from, auto gradient) {
+    with_packs<8>(columns, z, dy, [&](auto n, auto from, auto gradient) {
       constexpr int N = n;
       for_packs<N>(block, rows, columns, [&](int i, int c) {
         const Pack<N> raw = from.template load_pack<N>(i);

@@ -34,6 +34,11 @@ MUSTER_INLINE bool is_in(int i, int size) {
   return static_cast<unsigned>(i) < static_cast<unsigned>(size);
 }
 
+// Returns i, or the nearest number in [0, size).
+MUSTER_INLINE int nearest(int i, int size) {
+  return i < 0 ? 0 : i < size ? i : size - 1;
+}
+
 // A place of the output, or of the image, of one of the samples.
 struct Place {
   int sample, y, x;
@@ -92,67 +97,72 @@ struct GatherPatches {
   int64_t stride;  // numbers from a place to the next
 
   MUSTER_INLINE int64_t places() const { return samples * slide.out_height * slide.out_width; }
-  // Whether each thread takes a pack of channels, and not a line of a window.
+  // Whether each thread takes a pack of channels, and not a whole patch.
   MUSTER_INLINE bool in_packs() const { return pack_of(slide.channels) > 1; }
+  MUSTER_INLINE int64_t windows() const {
+    return places() * slide.window_height * slide.window_width;
+  }
   MUSTER_INLINE Shape shape() const {
-    const int64_t lines = places() * slide.window_height;
-    return blocks_for(in_packs() ? lines * slide.window_width * slide.channels / 4 : lines);
+    return blocks_for(in_packs() ? windows() * slide.channels / 4 : places());
   }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     const Slide& s = slide;
     if (!in_packs()) {
-      for_items(block, places() * s.window_height, [&](uint32_t i) { copy_line(i); });
+      for_items(block, places(), [&](uint32_t place) {
+        pack_of(stride) == 1 ? copy_patch<1>(place) : copy_patch<4>(place);
+      });
       return;
     }
     with_packs(s.channels, image.z, matrix, [&](auto n, auto from, auto to) {
       constexpr int N = n;
-      for_packs<N>(
-          block, places() * s.window_height * s.window_width, s.channels, [&](int i, int channel) {
-            const uint32_t window = static_cast<uint32_t>(i) / size(s.channels);
-            const int k = static_cast<int>(window % size(s.window_width));
-            const Line line = line_of(window / size(s.window_width));
-            Pack<N> value{};
-            if (line.inside && is_in(line.x + k, s.width))
-              value = image.at<N>(channel)(
-                  from.template load_pack<N>(line.image + (line.x + k) * s.channels + channel));
-            to.template store_pack<N>(line.matrix + k * s.channels + channel, value);
-          });
+      for_packs<N>(block, windows(), s.channels, [&](int i, int channel) {
+        const uint32_t window = static_cast<uint32_t>(i) / size(s.channels);
+        const uint32_t line = window / size(s.window_width);
+        const int k = static_cast<int>(window % size(s.window_width));
+        const int r = static_cast<int>(line % size(s.window_height));
+        const uint32_t place = line / size(s.window_height);
+        const Place out = place_of_item(place, s.out_height, s.out_width);
+        const int y = out.y * s.down - s.top + r, x = out.x * s.right - s.left + k;
+        Pack<N> value{};
+        if (is_in(y, s.height) && is_in(x, s.width))
+          value = image.at<N>(channel)(from.template load_pack<N>(
+              ((out.sample * s.height + y) * s.width + x) * s.channels + channel));
+        to.template store_pack<N>(static_cast<int>(place) * static_cast<int>(stride) +
+                                      (r * s.window_width + k) * s.channels + channel,
+                                  value);
+      });
     });
   }
 
  private:
-  // A line of a window: where its numbers begin in the matrix, and the line of the image.
-  struct Line {
-    int matrix, image;
-    int x;        // the window's first place in the line
-    bool inside;  // the line is in the image
-    bool last;    // of the window
-  };
-
   MUSTER_INLINE static uint32_t size(int count) { return static_cast<uint32_t>(count); }
-  MUSTER_INLINE Line line_of(uint32_t item) const {
+
+  template <int N>
+  MUSTER_INLINE void copy_patch(uint32_t place) const {
     const Slide& s = slide;
-    const int r = static_cast<int>(item % size(s.window_height));
-    const uint32_t place = item / size(s.window_height);
     const Place out = place_of_item(place, s.out_height, s.out_width);
-    const int y = out.y * s.down - s.top + r;
-    return {
-        static_cast<int>(place * static_cast<uint32_t>(stride)) + r * s.window_width * s.channels,
-        (out.sample * s.height + y) * s.width * s.channels, out.x * s.right - s.left,
-        is_in(y, s.height), r + 1 == s.window_height};
-  }
-  MUSTER_INLINE void copy_line(uint32_t item) const {
-    const Slide& s = slide;
-    const Line line = line_of(item);
-    int to = line.matrix;
-    for (int x = line.x; x < line.x + s.window_width; ++x) {
-      const bool inside = line.inside && is_in(x, s.width);
-      for (int c = 0; c < s.channels; ++c)
-        matrix.store(to++, inside ? image.load(line.image + x * s.channels + c, c) : 0.0f);
+    const int top = out.y * s.down - s.top, left = out.x * s.right - s.left;
+    const int image_lines = out.sample * s.height;
+    int r = 0, k = 0, c = 0;
+    for (int i = 0; i < stride; i += N) {
+      Pack<N> values{};
+      MUSTER_UNROLL_ALL
+      for (int j = 0; j < N; ++j) {
+        const int y = top + r, x = left + k;
+        const int at =
+            ((image_lines + nearest(y, s.height)) * s.width + nearest(x, s.width)) * s.channels + c;
+        const float value = image.load(at, c);
+        const bool inside = r < s.window_height && is_in(y, s.height) && is_in(x, s.width);
+        values.at[j] = inside ? value : 0.0f;
+        if (++c < s.channels) continue;
+        c = 0;
+        if (++k < s.window_width) continue;
+        k = 0;
+        ++r;
+      }
+      matrix.store_pack<N>(static_cast<int>(place) * static_cast<int>(stride) + i, values);
     }
-    const int depth = s.window_height * s.window_width * s.channels;
-    for (int i = depth; i < stride && line.last; ++i) matrix.store(to++, 0.0f);
   }
 };
 
