@@ -21,6 +21,20 @@ MUSTER_INLINE float activated(Activation activation, float x) {
   }
 }
 
+// Returns the gradient of x, given that of the output.
+MUSTER_INLINE float activation_slope(Activation activation, float out, float d) {
+  switch (activation) {
+    case Activation::relu:
+      return relu_slope(out, d);
+    case Activation::relu6:
+      return relu6_slope(out, d);
+    case Activation::sigmoid:
+      return sigmoid_slope(out, d);
+    default:
+      return d;
+  }
+}
+
 // y = activation(x + bias), [rows, columns] without gaps; bias may be null, and y may be x.
 struct BiasActivation {
   int64_t rows, columns;
@@ -52,23 +66,9 @@ struct ActivationGradient {
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     for_items(block, count, [&](int64_t i) {
-      const float d = slope(y[i], dy[i]);
+      const float d = activation_slope(activation, y[i], dy[i]);
       dx[i] = accumulate ? d + dx[i] : d;
     });
-  }
-
- private:
-  MUSTER_INLINE float slope(float out, float d) const {
-    switch (activation) {
-      case Activation::relu:
-        return relu_slope(out, d);
-      case Activation::relu6:
-        return relu6_slope(out, d);
-      case Activation::sigmoid:
-        return sigmoid_slope(out, d);
-      default:
-        return d;
-    }
   }
 };
 
