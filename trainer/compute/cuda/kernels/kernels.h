@@ -24,9 +24,8 @@ struct Kernels {};
 
 // Every kernel. A new one gets its line here.
 using KernelList =
-    Kernels<ConvertBytes, ConvertFloats, Copy, BiasActivation, ActivationGradient,
-            DenseForward<SmallTile>, DenseForward<LargeTile>, DenseBackward<SmallTile>,
-            DenseBackward<LargeTile>, DropElements, ColumnSums, SumParts, Softmax, SoftmaxGradient,
+    Kernels<ConvertBytes, ConvertFloats, Copy, BiasActivation, ActivationGradient, DenseForward,
+            DenseBackward, DropElements, ColumnSums, SumParts, Softmax, SoftmaxGradient,
             SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors,
             GatherPatches, ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts,
             Pool, PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors,

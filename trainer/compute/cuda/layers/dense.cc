@@ -52,35 +52,23 @@ class DenseOperation : public Operation {
   }
 
  private:
-  // Whether kernels of ours do all, in place of products by cuBLASLt and kernels beside them.
-  bool is_small(int64_t rows) const {
-    return rows <= kMostDenseRows && features_ <= kMostDenseWidth && units_ <= kMostDenseWidth;
-  }
-
-  // Calls function(tile) for the tile that suits the layer.
-  template <class Function>
-  void with_tile(Function function) const {
-    if (features_ * units_ <= kMostSmallTileWeights) return function(SmallTile{});
-    function(LargeTile{});
-  }
+  bool is_small(int64_t rows) const { return is_small_dense(rows, features_, units_); }
 
   void forward_small(const Step& step) const {
-    with_tile([&]<class Tile>(Tile) {
-      context_.gpu.launch(DenseForward<Tile>{
-          step.rows, features_, units_, in_.values(), step.parameters + kernel_,
-          bias_ < 0 ? nullptr : step.parameters + bias_, activation_, out_.values()});
-    });
+    context_.gpu.launch(
+        DenseForward{static_cast<int32_t>(step.rows), static_cast<int32_t>(features_),
+                     static_cast<int32_t>(units_), in_.values(), step.parameters + kernel_,
+                     bias_ < 0 ? nullptr : step.parameters + bias_, activation_, out_.values()});
   }
 
   void backward_small(const Step& step, bool accumulate) const {
     if (!trainable_ && !in_.needs_gradient) return;
-    with_tile([&]<class Tile>(Tile) {
-      context_.gpu.launch(DenseBackward<Tile>{
-          step.rows, features_, units_, activation_, in_.values(), step.parameters + kernel_,
-          out_.values(), out_.gradients(), trainable_ ? step.gradients + kernel_ : nullptr,
-          trainable_ && bias_ >= 0 ? step.gradients + bias_ : nullptr,
-          in_.needs_gradient ? in_.gradients() : nullptr, accumulate});
-    });
+    context_.gpu.launch(DenseBackward{
+        static_cast<int32_t>(step.rows), static_cast<int32_t>(features_),
+        static_cast<int32_t>(units_), activation_, in_.values(), step.parameters + kernel_,
+        out_.values(), out_.gradients(), trainable_ ? step.gradients + kernel_ : nullptr,
+        trainable_ && bias_ >= 0 ? step.gradients + bias_ : nullptr,
+        in_.needs_gradient ? in_.gradients() : nullptr, accumulate});
   }
 
   Context& context_;
