@@ -21,17 +21,19 @@ MUSTER_INLINE float activated(Activation activation, float x) {
   }
 }
 
-// Returns the gradient of x, given that of the output.
-MUSTER_INLINE float activation_slope(Activation activation, float out, float d) {
+// Calls function(slope), where slope(out, d) is the gradient of x, given the output and its
+// gradient.
+template <class Function>
+MUSTER_INLINE void with_slope(Activation activation, Function function) {
   switch (activation) {
     case Activation::relu:
-      return relu_slope(out, d);
+      return function([](float out, float d) { return relu_slope(out, d); });
     case Activation::relu6:
-      return relu6_slope(out, d);
+      return function([](float out, float d) { return relu6_slope(out, d); });
     case Activation::sigmoid:
-      return sigmoid_slope(out, d);
+      return function([](float out, float d) { return sigmoid_slope(out, d); });
     default:
-      return d;
+      return function([](float, float d) { return d; });
   }
 }
 
@@ -65,9 +67,11 @@ struct ActivationGradient {
   MUSTER_INLINE Shape shape() const { return blocks_for(count); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, count, [&](int64_t i) {
-      const float d = activation_slope(activation, y[i], dy[i]);
-      dx[i] = accumulate ? d + dx[i] : d;
+    with_slope(activation, [&](auto slope) {
+      for_items(block, count, [&](int64_t i) {
+        const float d = slope(y[i], dy[i]);
+        dx[i] = accumulate ? d + dx[i] : d;
+      });
     });
   }
 };

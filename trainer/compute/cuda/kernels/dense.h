@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "trainer/compute/cuda/kernels/activation.h"
 #include "trainer/compute/cuda/kernels/four.h"
 
@@ -58,38 +60,32 @@ MUSTER_INLINE int32_t smaller(int32_t a, int32_t b) {
 struct DenseMatrix {
   const float* data;
   int32_t rows, columns;
-  bool in_fours;
 
-  MUSTER_INLINE DenseMatrix(const float* at, int32_t row_count, int32_t column_count)
-      : data(at),
-        rows(row_count),
-        columns(column_count),
-        in_fours(column_count % 4 == 0 && fits_four(at)) {}
-
-  // Returns four numbers of a row, and zeros beyond its end.
+  MUSTER_INLINE bool in_fours() const { return cuda::in_fours(data, columns); }
+  // Returns four numbers of a row, and zeros beyond its end or where there is no such row.
+  template <bool aligned>
   MUSTER_INLINE Four load(int32_t row, int32_t column) const {
-    const float* p = data + (row * columns + column);
-    Four four{};
-    if (in_fours) {
-      if (column < columns) four = load_four(p);
-    } else {
-      for (int32_t j = 0; j < 4; ++j)
-        if (column + j < columns) four.at[j] = p[j];
-    }
-    return four;
+    return load_four<aligned>(data + (row * columns + column), row < rows ? columns - column : 0);
   }
 };
 
-// The left factors of products have these members: load() reads, and value() computes from what has
-// been read, so that a thread can read much before it waits.
+// The left factors of products: a thread reads much by load() before it waits, and then computes
+// the factors from it by compute().
 struct DenseInput {
   using Loaded = Four;
   DenseMatrix x;
 
   MUSTER_INLINE int32_t rows() const { return x.rows; }
   MUSTER_INLINE int32_t inner() const { return x.columns; }
-  MUSTER_INLINE Four load(int32_t row, int32_t column) const { return x.load(row, column); }
-  MUSTER_INLINE Four value(const Four& loaded) const { return loaded; }
+  MUSTER_INLINE bool in_fours() const { return x.in_fours(); }
+  template <bool aligned>
+  MUSTER_INLINE Four load(int32_t row, int32_t column) const {
+    return x.load<aligned>(row, column);
+  }
+  template <int32_t count>
+  MUSTER_INLINE void compute(const Four (&loaded)[count], Four (&factors)[count]) const {
+    for (int32_t i = 0; i < count; ++i) factors[i] = loaded[i];
+  }
 };
 // dy * activation'(y).
 struct DenseSlope {
@@ -101,16 +97,73 @@ struct DenseSlope {
 
   MUSTER_INLINE int32_t rows() const { return dy.rows; }
   MUSTER_INLINE int32_t inner() const { return dy.columns; }
+  MUSTER_INLINE bool in_fours() const { return dy.in_fours() && y.in_fours(); }
+  template <bool aligned>
   MUSTER_INLINE Loaded load(int32_t row, int32_t column) const {
-    Loaded loaded{dy.load(row, column), {}};
-    if (activation != Activation::linear) loaded.y = y.load(row, column);
-    return loaded;
+    return {dy.load<aligned>(row, column), y.load<aligned>(row, column)};
   }
-  MUSTER_INLINE Four value(const Loaded& loaded) const {
-    Four g;
-    for (int32_t j = 0; j < 4; ++j)
-      g.at[j] = activation_slope(activation, loaded.y.at[j], loaded.dy.at[j]);
-    return g;
+  template <int32_t count>
+  MUSTER_INLINE void compute(const Loaded (&loaded)[count], Four (&factors)[count]) const {
+    with_slope(activation, [&](auto slope) {
+      MUSTER_UNROLL
+      for (int32_t i = 0; i < count; ++i)
+        for (int32_t j = 0; j < 4; ++j)
+          factors[i].at[j] = slope(loaded[i].y.at[j], loaded[i].dy.at[j]);
+    });
+  }
+};
+
+// A thread's share of a product: 4 columns of left * right, or of left * right', for kThreadRows
+// rows, where it has the groups of 4 numbers of `inner` that begin at `first`, `first` + kStep, ...
+template <int32_t at_once, bool transposed>
+struct DenseShare {
+  static constexpr int32_t kRows = DenseTile::kThreadRows;
+  static constexpr int32_t kStep = DenseTile::kSlices * 4;
+  int32_t row, column, first;
+  float sums[kRows][4];
+
+  template <class Left>
+  MUSTER_INLINE void compute(const Left& left, const DenseMatrix& right) {
+    if (!left.in_fours()) return add_up<false, false>(left, right);
+    if (!right.in_fours()) return add_up<true, false>(left, right);
+    add_up<true, true>(left, right);
+  }
+
+ private:
+  template <bool left_aligned, bool right_aligned, class Left>
+  MUSTER_INLINE void add_up(const Left& left, const DenseMatrix& right) {
+    const int32_t inner = left.inner();
+    for (int32_t i = 0; i < kRows; ++i)
+      for (int32_t j = 0; j < 4; ++j) sums[i][j] = 0;
+    for (int32_t begin = first; begin < inner; begin += at_once * kStep) {
+      typename Left::Loaded loaded[at_once][kRows];
+      Four factors[at_once][4];
+      MUSTER_UNROLL
+      for (int32_t n = 0; n < at_once; ++n) {
+        const int32_t k = begin + n * kStep;
+        // What is read of the last row or column in place of one beyond it is not used.
+        for (int32_t i = 0; i < kRows; ++i)
+          loaded[n][i] = left.template load<left_aligned>(smaller(row + i, left.rows() - 1), k);
+        for (int32_t j = 0; j < 4; ++j) {
+          if constexpr (transposed) {
+            factors[n][j] = right.load<right_aligned>(smaller(column + j, right.rows - 1), k);
+          } else {
+            factors[n][j] = right.load<right_aligned>(k + j, column);
+          }
+        }
+      }
+      MUSTER_UNROLL
+      for (int32_t n = 0; n < at_once; ++n) {
+        if (begin + n * kStep >= inner) break;
+        Four values[kRows];
+        left.compute(loaded[n], values);
+        for (int32_t k = 0; k < 4; ++k)
+          for (int32_t i = 0; i < kRows; ++i)
+            for (int32_t j = 0; j < 4; ++j)
+              sums[i][j] = fma(values[i].at[k],
+                               transposed ? factors[n][j].at[k] : factors[n][k].at[j], sums[i][j]);
+      }
+    }
   }
 };
 
@@ -121,13 +174,11 @@ template <int32_t at_once, bool transposed, class Block, class Left, class Prior
 MUSTER_INLINE void dense_product(Block& block, float* memory, int32_t index, const Left& left,
                                  const DenseMatrix& right, Prior prior, Finish finish) {
   using Tile = DenseTile;
-  constexpr int32_t kRows = Tile::kThreadRows;
-  constexpr int32_t kStep = Tile::kSlices * 4;
-  const int32_t rows = left.rows(), inner = left.inner();
+  const int32_t rows = left.rows();
   const int32_t columns = transposed ? right.rows : right.columns;
   const int32_t row_tiles = tiles_of(rows, Tile::kRows);
   const auto first_row = [=](int32_t position) {
-    return index % row_tiles * Tile::kRows + position / Tile::kColumnGroups * kRows;
+    return index % row_tiles * Tile::kRows + position / Tile::kColumnGroups * Tile::kThreadRows;
   };
   const auto first_column = [=](int32_t position) {
     return index / row_tiles * Tile::kColumns + position % Tile::kColumnGroups * 4;
@@ -145,38 +196,14 @@ MUSTER_INLINE void dense_product(Block& block, float* memory, int32_t index, con
     const auto thread = static_cast<int32_t>(one);
     with_output(thread, [&](int32_t row, int32_t column) { priors[one] = prior(row, column); });
     const int32_t position = thread % Tile::kPositions;
-    const int32_t row = first_row(position), column = first_column(position);
-    float sums[kRows][4] = {};
-    for (int32_t begin = thread / Tile::kPositions * 4; begin < inner; begin += at_once * kStep) {
-      typename Left::Loaded loaded[at_once][kRows];
-      Four factors[at_once][4];
-      MUSTER_UNROLL
-      for (int32_t n = 0; n < at_once; ++n) {
-        const int32_t k = begin + n * kStep;
-        // What is read of the last row or column in place of one beyond it is not used.
-        for (int32_t i = 0; i < kRows; ++i) loaded[n][i] = left.load(smaller(row + i, rows - 1), k);
-        for (int32_t j = 0; j < 4; ++j) {
-          if constexpr (transposed) {
-            factors[n][j] = right.load(smaller(column + j, columns - 1), k);
-          } else {
-            factors[n][j] = k + j < inner ? right.load(k + j, column) : Four{};
-          }
-        }
-      }
-      MUSTER_UNROLL
-      for (int32_t n = 0; n < at_once; ++n) {
-        if (begin + n * kStep >= inner) break;
-        Four values[kRows];
-        for (int32_t i = 0; i < kRows; ++i) values[i] = left.value(loaded[n][i]);
-        for (int32_t k = 0; k < 4; ++k)
-          for (int32_t i = 0; i < kRows; ++i)
-            for (int32_t j = 0; j < 4; ++j)
-              sums[i][j] = fma(values[i].at[k],
-                               transposed ? factors[n][j].at[k] : factors[n][k].at[j], sums[i][j]);
-      }
-    }
-    for (int32_t i = 0; i < kRows; ++i)
-      for (int32_t j = 0; j < 4; ++j) memory[(i * 4 + j) * Tile::kStride + thread] = sums[i][j];
+    DenseShare<at_once, transposed> share;
+    share.row = first_row(position);
+    share.column = first_column(position);
+    share.first = thread / Tile::kPositions * 4;
+    share.compute(left, right);
+    for (int32_t i = 0; i < Tile::kThreadRows; ++i)
+      for (int32_t j = 0; j < 4; ++j)
+        memory[(i * 4 + j) * Tile::kStride + thread] = share.sums[i][j];
   });
   float* parts = memory + Tile::kSums;
   block.each([&](int64_t one) {
@@ -247,7 +274,9 @@ struct DenseBackward {
                                     : DenseWeightTile::kFloats;
     float* memory = block.template shared<kFloats>();
     const auto index = static_cast<int32_t>(block.index());
-    const DenseSlope g{{dy, rows, units}, {y, rows, units}, activation};
+    // The slope of a linear layer needs no y; it is simpler to read something.
+    const float* outputs = activation == Activation::linear ? dy : y;
+    const DenseSlope g{{dy, rows, units}, {outputs, rows, units}, activation};
     if (index < input_blocks()) return input_gradient(block, memory, index, g);
     weight_gradient(block, memory, index - input_blocks(), g);
   }
@@ -279,77 +308,95 @@ struct DenseBackward {
         });
   }
 
-  // All rows of the tile's factors are in the shared memory, and a thread has 4 units.
+  // The tile's factors are in the shared memory. A thread has kEach features and every 32nd unit:
+  // neighbours write next to each other, wherever the parameters lie.
   template <class Block>
   MUSTER_INLINE void weight_gradient(Block& block, float* memory, int32_t index,
                                      const DenseSlope& g) const {
     using Tile = DenseWeightTile;
-    constexpr int32_t kThreads = kBlockThreads;
-    constexpr int32_t kFeatureFours = Tile::kFeatures / 4, kUnitFours = Tile::kUnits / 4;
-    constexpr int32_t kInputLoads = kMostDenseRows * kFeatureFours / kThreads;
-    constexpr int32_t kSlopeLoads = kMostDenseRows * kUnitFours / kThreads;
-    constexpr int32_t kEach = Tile::kFeatures * kUnitFours / kThreads;  // features of a thread
-    const int32_t column_tiles = tiles_of(units, Tile::kUnits);
-    const int32_t first_feature = index / column_tiles * Tile::kFeatures;
-    const int32_t first_unit = index % column_tiles * Tile::kUnits;
-    const DenseMatrix in(x, rows, features);
+    constexpr int32_t kLanes = 32;
+    constexpr int32_t kEach = Tile::kFeatures * kLanes / kBlockThreads;
+    static_assert(kEach == 4 && Tile::kUnits == 2 * kLanes);
+    const int32_t unit_tiles = tiles_of(units, Tile::kUnits);
+    const int32_t first_feature = index / unit_tiles * Tile::kFeatures;
+    const int32_t first_unit = index % unit_tiles * Tile::kUnits;
     float* inputs = memory;                                     // [rows, kFeatures]
     float* slopes = memory + kMostDenseRows * Tile::kFeatures;  // [rows, kUnits]
-
+    const DenseInput in{{x, rows, features}};
+    const bool aligned = in.in_fours() && g.in_fours();
     block.each([&](int64_t one) {
       const auto thread = static_cast<int32_t>(one);
-      Four input[kInputLoads];
-      DenseSlope::Loaded slope[kSlopeLoads];
-      MUSTER_UNROLL
-      for (int32_t n = 0; n < kInputLoads; ++n) {
-        const int32_t item = thread + n * kThreads;
-        if (item / kFeatureFours < rows)
-          input[n] = in.load(item / kFeatureFours, first_feature + item % kFeatureFours * 4);
-      }
-      MUSTER_UNROLL
-      for (int32_t n = 0; n < kSlopeLoads; ++n) {
-        const int32_t item = thread + n * kThreads;
-        if (item / kUnitFours < rows)
-          slope[n] = g.load(item / kUnitFours, first_unit + item % kUnitFours * 4);
-      }
-      MUSTER_UNROLL
-      for (int32_t n = 0; n < kInputLoads; ++n) {
-        const int32_t item = thread + n * kThreads;
-        if (item / kFeatureFours >= rows) break;
-        for (int32_t j = 0; j < 4; ++j)
-          if (first_feature + item % kFeatureFours * 4 + j == features) input[n].at[j] = 1.0f;
-        store_four(inputs + item * 4, input[n]);
-      }
-      MUSTER_UNROLL
-      for (int32_t n = 0; n < kSlopeLoads; ++n) {
-        const int32_t item = thread + n * kThreads;
-        if (item / kUnitFours < rows) store_four(slopes + item * 4, g.value(slope[n]));
+      // Half of the rows need half of the reading.
+      const auto load = [&](auto most_rows) {
+        if (aligned) {
+          load_factors<true, most_rows>(thread, in, first_feature, inputs, g, first_unit, slopes);
+        } else {
+          load_factors<false, most_rows>(thread, in, first_feature, inputs, g, first_unit, slopes);
+        }
+      };
+      constexpr int32_t kMost = kMostDenseRows;
+      if (rows <= kMost / 2) {
+        load(std::integral_constant<int32_t, kMost / 2>{});
+      } else {
+        load(std::integral_constant<int32_t, kMost>{});
       }
     });
     block.each([&](int64_t one) {
       const auto thread = static_cast<int32_t>(one);
-      const int32_t feature = thread / kUnitFours * kEach, unit = thread % kUnitFours * 4;
-      float sums[kEach][4] = {};
+      const int32_t feature = thread / kLanes * kEach, unit = thread % kLanes;
+      float sums[kEach][2] = {};
       for (int32_t row = 0; row < rows; ++row) {
-        const Four slope = load_four(slopes + row * Tile::kUnits + unit);
+        const Four input = load_four<true>(inputs + row * Tile::kFeatures + feature);
+        const float* slope = slopes + row * Tile::kUnits + unit;
         for (int32_t i = 0; i < kEach; ++i)
-          for (int32_t j = 0; j < 4; ++j)
-            sums[i][j] = fma(inputs[row * Tile::kFeatures + feature + i], slope.at[j], sums[i][j]);
+          for (int32_t j = 0; j < 2; ++j)
+            sums[i][j] = fma(input.at[i], slope[j * kLanes], sums[i][j]);
       }
-      for (int32_t i = 0; i < kEach; ++i)
-        store_weights(first_feature + feature + i, first_unit + unit, sums[i]);
+      for (int32_t i = 0; i < kEach; ++i) {
+        const int32_t row = first_feature + feature + i;
+        if (row >= weight_rows()) break;
+        float* to = row < features ? dw + row * units : db;
+        for (int32_t j = 0; j < 2; ++j) {
+          const int32_t column = first_unit + unit + j * kLanes;
+          if (column < units) to[column] = sums[i][j];
+        }
+      }
     });
   }
 
-  MUSTER_INLINE void store_weights(int32_t feature, int32_t unit, const float* sums) const {
-    if (feature >= weight_rows()) return;
-    float* to = (feature < features ? dw + feature * units : db) + unit;
-    if (unit + 4 <= units && fits_four(to)) {
-      store_four(to, {sums[0], sums[1], sums[2], sums[3]});
-    } else {
+  template <bool aligned, int32_t most_rows>
+  MUSTER_INLINE void load_factors(int32_t thread, const DenseInput& in, int32_t first_feature,
+                                  float* inputs, const DenseSlope& g, int32_t first_unit,
+                                  float* slopes) const {
+    constexpr int32_t kFeatureFours = DenseWeightTile::kFeatures / 4;
+    constexpr int32_t kUnitFours = DenseWeightTile::kUnits / 4;
+    constexpr int32_t kInputs = most_rows * kFeatureFours / kBlockThreads;
+    constexpr int32_t kSlopes = most_rows * kUnitFours / kBlockThreads;
+    constexpr int32_t kThreads = kBlockThreads;
+    Four input[kInputs];
+    DenseSlope::Loaded loaded[kSlopes];
+    Four slope[kSlopes];
+    MUSTER_UNROLL
+    for (int32_t n = 0; n < kInputs; ++n) {
+      const int32_t item = thread + n * kThreads, row = item / kFeatureFours;
+      const int32_t feature = first_feature + item % kFeatureFours * 4;
+      input[n] = in.load<aligned>(row, feature);
       for (int32_t j = 0; j < 4; ++j)
-        if (unit + j < units) to[j] = sums[j];
+        if (feature + j == features) input[n].at[j] = 1.0f;
     }
+    MUSTER_UNROLL
+    for (int32_t n = 0; n < kSlopes; ++n) {
+      const int32_t item = thread + n * kThreads, row = item / kUnitFours;
+      const int32_t unit = first_unit + item % kUnitFours * 4;
+      loaded[n] = g.load<aligned>(row, unit);
+    }
+    MUSTER_UNROLL
+    for (int32_t n = 0; n < kInputs; ++n)
+      store_four(inputs + (thread + n * kThreads) * 4, input[n]);
+    g.compute(loaded, slope);
+    MUSTER_UNROLL
+    for (int32_t n = 0; n < kSlopes; ++n)
+      store_four(slopes + (thread + n * kThreads) * 4, slope[n]);
   }
 };
 
