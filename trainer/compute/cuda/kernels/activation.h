@@ -21,6 +21,22 @@ MUSTER_INLINE float activated(Activation activation, float x) {
   }
 }
 
+// Calls function(slope), where slope(out, d) is the gradient of x, given the output and its
+// gradient.
+template <class Function>
+MUSTER_INLINE void with_slope(Activation activation, Function function) {
+  switch (activation) {
+    case Activation::relu:
+      return function([](float out, float d) { return relu_slope(out, d); });
+    case Activation::relu6:
+      return function([](float out, float d) { return relu6_slope(out, d); });
+    case Activation::sigmoid:
+      return function([](float out, float d) { return sigmoid_slope(out, d); });
+    default:
+      return function([](float, float d) { return d; });
+  }
+}
+
 // y = activation(x + bias), [rows, columns]; y has no gaps. bias may be null, and y may be x.
 struct BiasActivation {
   int64_t rows, columns;
@@ -54,24 +70,12 @@ struct ActivationGradient {
   MUSTER_INLINE Shape shape() const { return blocks_for(count); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    for_items(block, count, [&](uint32_t i) {
-      const float d = slope(y[i], dy[i]);
-      dx[i] = accumulate ? d + dx[i] : d;
+    with_slope(activation, [&](auto slope) {
+      for_items(block, count, [&](uint32_t i) {
+        const float d = slope(y[i], dy[i]);
+        dx[i] = accumulate ? d + dx[i] : d;
+      });
     });
-  }
-
- private:
-  MUSTER_INLINE float slope(float out, float d) const {
-    switch (activation) {
-      case Activation::relu:
-        return relu_slope(out, d);
-      case Activation::relu6:
-        return relu6_slope(out, d);
-      case Activation::sigmoid:
-        return sigmoid_slope(out, d);
-      default:
-        return d;
-    }
   }
 };
 

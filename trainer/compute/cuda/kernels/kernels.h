@@ -7,6 +7,7 @@
 #include "trainer/compute/cuda/kernels/anchor_losses.h"
 #include "trainer/compute/cuda/kernels/column_sums.h"
 #include "trainer/compute/cuda/kernels/copy.h"
+#include "trainer/compute/cuda/kernels/dense.h"
 #include "trainer/compute/cuda/kernels/depthwise.h"
 #include "trainer/compute/cuda/kernels/dropout.h"
 #include "trainer/compute/cuda/kernels/losses.h"
@@ -24,13 +25,13 @@ struct Kernels {};
 
 // Every kernel. A new one gets its line here.
 using KernelList =
-    Kernels<ConvertBytes, ConvertFloats, Copy, BiasActivation, ActivationGradient, DropElements,
-            ColumnSums, SumParts, Softmax, SoftmaxGradient, SoftmaxCrossEntropyRows,
-            SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors, GatherPatches,
-            ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts, Pool,
-            PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors, AnchorGradients,
-            ReadValues, ReadRows, PartStatistics, JoinStatistics, FixedScales, PartGradients,
-            JoinGradients, NormalizedGradient>;
+    Kernels<ConvertBytes, ConvertFloats, Copy, BiasActivation, ActivationGradient, DenseForward,
+            DenseBackward, DropElements, ColumnSums, SumParts, Softmax, SoftmaxGradient,
+            SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors,
+            GatherPatches, ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts,
+            Pool, PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors,
+            AnchorGradients, ReadValues, ReadRows, PartStatistics, JoinStatistics, FixedScales,
+            PartGradients, JoinGradients, NormalizedGradient>;
 
 // Returns the place of a kernel in a list.
 template <class Kernel, class... Some>

@@ -20,9 +20,12 @@ struct SoftmaxCrossEntropyRows {
   float* losses;
   float* correct;
 
-  MUSTER_INLINE Shape shape() const { return {rows}; }
+  MUSTER_INLINE Shape shape() const {
+    return {columns <= kFew ? (rows + kFewRows - 1) / kFewRows : rows};
+  }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
+    if (columns <= kFew) return few_columns(block);
     const int64_t row = block.index();
     const int64_t label = labels[row];
     const float* x = y + row * columns;
@@ -33,13 +36,74 @@ struct SoftmaxCrossEntropyRows {
       d[c] = c == label ? probability - 1.0f : probability;
     });
     // The number of outputs that are above the label's, or equal and before it.
-    const float before = sum_block_items(block, columns, [&](int64_t c) {
-      return x[c] > x[label] || (c < label && x[c] == x[label]) ? 1.0f : 0.0f;
+    const float before = sum_block_items(
+        block, columns, [&](int64_t c) { return is_before(x, c, label) ? 1.0f : 0.0f; });
+    block.each([&](int64_t thread) {
+      if (thread == 0) finish(row, scale, x[label], before == 0.0f);
+    });
+  }
+
+ private:
+  static constexpr int64_t kFew = 32;
+  static constexpr int64_t kFewRows = kBlockThreads / kFew;
+
+  // Whether output c is above the label's, or equal and before it.
+  MUSTER_INLINE static bool is_before(const float* x, int64_t c, int64_t label) {
+    return x[c] > x[label] || (c < label && x[c] == x[label]);
+  }
+  MUSTER_INLINE void finish(int64_t row, SoftmaxScale scale, float of_label, bool is_first) const {
+    losses[row] = ::logf(scale.total) - (of_label - scale.most);
+    correct[row] = is_first ? 1.0f : 0.0f;
+  }
+
+  // A block has kFewRows rows, and a thread for each output, which goes through the others of its
+  // row.
+  template <class Block>
+  MUSTER_INLINE void few_columns(Block& block) const {
+    float* memory = block.template shared<2 * kBlockThreads>();
+    struct Place {
+      int64_t row;
+      int32_t column, label;
+      float* x;             // the row's outputs
+      float* exponentials;  // of them
+      SoftmaxScale scale;
+    };
+    auto places = block.template locals<Place>();
+    const auto used = [&](const Place& place) {
+      return place.row < rows && place.column < columns;
+    };
+    block.each([&](int64_t thread) {
+      Place& place = places[thread];
+      place.row = block.index() * kFewRows + thread / kFew;
+      place.column = static_cast<int32_t>(thread % kFew);
+      place.x = memory + thread / kFew * kFew;
+      place.exponentials = place.x + kBlockThreads;
+      if (!used(place)) return;
+      place.label = labels[place.row];
+      place.x[place.column] = y[place.row * columns + place.column];
     });
     block.each([&](int64_t thread) {
-      if (thread != 0) return;
-      losses[row] = ::logf(scale.total) - (x[label] - scale.most);
-      correct[row] = before == 0.0f ? 1.0f : 0.0f;
+      Place& place = places[thread];
+      if (!used(place)) return;
+      float most = place.x[0];
+      for (int32_t c = 1; c < columns; ++c) most = maximum(most, place.x[c]);
+      place.scale.most = most;
+      place.exponentials[place.column] = exponential(place.x[place.column] - most);
+    });
+    block.each([&](int64_t thread) {
+      Place& place = places[thread];
+      if (!used(place)) return;
+      float total = 0;
+      bool is_first = true;
+      for (int32_t c = 0; c < columns; ++c) {
+        total += place.exponentials[c];
+        is_first = is_first && !is_before(place.x, c, place.label);
+      }
+      place.scale.total = total;
+      const float probability = place.exponentials[place.column] * (1.0f / total);
+      dy[place.row * columns + place.column] =
+          place.column == place.label ? probability - 1.0f : probability;
+      if (place.column == 0) finish(place.row, place.scale, place.x[place.label], is_first);
     });
   }
 };

@@ -33,34 +33,82 @@ struct UpdateTensors {
   FlatBuffers buffers;
 
   MUSTER_INLINE Shape shape() const { return {pieces}; }
+  // A thread reads all that it needs before it waits for any of it.
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const TensorPiece one = piece[block.index()];
-    Update update;
-    update.rule = rules[one.tensor];
-    if (one.tensor >= state_begin) return update_state(block, one, update.rule);
-    update.parameters = buffers.parameters;
-    update.first = buffers.first;
-    update.second = buffers.second;
-    update.average = buffers.average;
-    with_formula(update, [&](auto type) {
-      using Formula = typename decltype(type)::type;
-      const Formula formula(update.rule);
-      for_block_items(block, one.end - one.begin, [&](int64_t i) {
-        formula.apply(update, one.begin + i, buffers.gradients[one.begin + i], Whole{});
-      });
+    block.each([&](int64_t thread) {
+      const TensorPiece one = piece[block.index()];
+      const UpdateRule& rule = rules[one.tensor];
+      for (int64_t begin = one.begin + thread; begin < one.end; begin += kEach * kBlockThreads) {
+        Elements elements;
+        elements.load(buffers, begin, one.end);
+        elements.update(rule, one.tensor >= state_begin);
+        elements.store(buffers, begin, one.end);
+      }
     });
   }
 
  private:
-  template <class Block>
-  MUSTER_INLINE void update_state(Block& block, TensorPiece one, const UpdateRule& rule) const {
-    const float taken = (1.0f - rule.momentum) * rule.gradient_scale;
-    for_block_items(block, one.end - one.begin, [&](int64_t i) {
-      float& state = buffers.parameters[one.begin + i];
-      state = fma(taken, buffers.gradients[one.begin + i], state * rule.momentum);
-    });
-  }
+  static constexpr int64_t kEach = 4;
+
+  // What a thread updates at once: elements `begin`, `begin` + kBlockThreads, ... before `end`.
+  struct Elements {
+    float gradients[kEach], parameters[kEach], first[kEach], second[kEach], average[kEach];
+
+    MUSTER_INLINE void load(const FlatBuffers& from, int64_t begin, int64_t end) {
+      load(from.gradients, begin, end, gradients);
+      load(from.parameters, begin, end, parameters);
+      load(from.first, begin, end, first);
+      load(from.second, begin, end, second);
+      load(from.average, begin, end, average);
+    }
+    MUSTER_INLINE void store(const FlatBuffers& to, int64_t begin, int64_t end) const {
+      store(parameters, begin, end, to.parameters);
+      store(first, begin, end, to.first);
+      store(second, begin, end, to.second);
+      store(average, begin, end, to.average);
+    }
+
+    MUSTER_INLINE void update(const UpdateRule& rule, bool state) {
+      if (state) {
+        const float taken = (1.0f - rule.momentum) * rule.gradient_scale;
+        MUSTER_UNROLL
+        for (int64_t n = 0; n < kEach; ++n)
+          parameters[n] = fma(taken, gradients[n], parameters[n] * rule.momentum);
+        return;
+      }
+      Update update;
+      update.rule = rule;
+      update.parameters = parameters;
+      update.first = first;
+      update.second = second;
+      update.average = average;
+      with_formula(update, [&](auto type) {
+        using Formula = typename decltype(type)::type;
+        const Formula formula(update.rule);
+        MUSTER_UNROLL
+        for (int64_t n = 0; n < kEach; ++n) formula.apply(update, n, gradients[n], Whole{});
+      });
+    }
+
+   private:
+    // An optimizer may have no such buffer.
+    MUSTER_INLINE static void load(const float* from, int64_t begin, int64_t end, float* to) {
+      MUSTER_UNROLL
+      for (int64_t n = 0; n < kEach; ++n) {
+        const int64_t i = begin + n * kBlockThreads;
+        to[n] = from != nullptr && i < end ? from[i] : 0.0f;
+      }
+    }
+    MUSTER_INLINE static void store(const float* from, int64_t begin, int64_t end, float* to) {
+      if (to == nullptr) return;
+      MUSTER_UNROLL
+      for (int64_t n = 0; n < kEach; ++n) {
+        const int64_t i = begin + n * kBlockThreads;
+        if (i < end) to[i] = from[n];
+      }
+    }
+  };
 };
 
 // Measures pieces, of TensorRatios::kChunk floats at most, of trainable tensors as the kernels

@@ -15,11 +15,13 @@ class DenseOperation : public Operation {
         features_(in_.width),
         kernel_(context.offset_of(node.parameters[0])),
         bias_(dense.use_bias ? context.offset_of(node.parameters[1]) : -1) {
-    if (trainable_ && bias_ >= 0) context.reserve_parts({context.max_rows, units_}, 1);
+    if (trainable_ && bias_ >= 0 && !is_small(context.max_rows))
+      context.reserve_parts({context.max_rows, units_}, 1);
   }
 
   void forward(Program& program) override {
     program.add([this](const Step& step) {
+      if (is_small(step.rows)) return forward_small(step);
       float* y = out_.values();
       context_.gpu.multiply({step.rows, units_, features_, in_.values(), features_, false,
                              step.parameters + kernel_, units_, false, y, units_});
@@ -33,6 +35,7 @@ class DenseOperation : public Operation {
     if (!out_.needs_gradient) return;
     const bool accumulate = in_.needs_gradient && Context::claim_gradient(in_);
     program.add([this, accumulate](const Step& step) {
+      if (is_small(step.rows)) return backward_small(step, accumulate);
       float* dy = out_.gradients();
       if (activation_ != Activation::linear)
         context_.gpu.launch(
@@ -49,6 +52,25 @@ class DenseOperation : public Operation {
   }
 
  private:
+  bool is_small(int64_t rows) const { return is_small_dense(rows, features_, units_); }
+
+  void forward_small(const Step& step) const {
+    context_.gpu.launch(
+        DenseForward{static_cast<int32_t>(step.rows), static_cast<int32_t>(features_),
+                     static_cast<int32_t>(units_), in_.values(), step.parameters + kernel_,
+                     bias_ < 0 ? nullptr : step.parameters + bias_, activation_, out_.values()});
+  }
+
+  void backward_small(const Step& step, bool accumulate) const {
+    if (!trainable_ && !in_.needs_gradient) return;
+    context_.gpu.launch(DenseBackward{
+        static_cast<int32_t>(step.rows), static_cast<int32_t>(features_),
+        static_cast<int32_t>(units_), activation_, in_.values(), step.parameters + kernel_,
+        out_.values(), out_.gradients(), trainable_ ? step.gradients + kernel_ : nullptr,
+        trainable_ && bias_ >= 0 ? step.gradients + bias_ : nullptr,
+        in_.needs_gradient ? in_.gradients() : nullptr, accumulate});
+  }
+
   Context& context_;
   ValueMemory& in_;
   ValueMemory& out_;

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "trainer/compute/cuda/grid.h"
+
+namespace muster::compute::cuda {
+
+// Four floats that a thread reads or writes at once, at an address that is a multiple of 16.
+struct alignas(16) Four {
+  float at[4];
+};
+
+// Returns whether each row of a matrix without gaps consists of fours.
+MUSTER_INLINE bool in_fours(const float* matrix, int64_t columns) {
+  return columns % 4 == 0 && reinterpret_cast<uintptr_t>(matrix) % sizeof(Four) == 0;
+}
+
+// Reads four floats, of which only the first `count` are there, at once if they are `aligned`. The
+// others are zeros.
+template <bool aligned>
+MUSTER_INLINE Four load_four(const float* p, int32_t count = 4) {
+  Four four{};
+  if constexpr (aligned) {
+    if (count > 0) four = *reinterpret_cast<const Four*>(p);
+  } else {
+    for (int32_t i = 0; i < 4; ++i)
+      if (count > i) four.at[i] = p[i];
+  }
+  return four;
+}
+MUSTER_INLINE void store_four(float* p, Four four) {
+  *reinterpret_cast<Four*>(p) = four;
+}
+
+}  // namespace muster::compute::cuda
