@@ -12,11 +12,13 @@ namespace muster::compute::cuda {
 // depends on the shapes alone.
 
 constexpr int64_t kMostDenseRows = 64;
-// Above this, reading a matrix once for every tile takes longer than what is saved. 32 bits hold
-// any index.
+// Above this, reading a matrix once for every tile takes longer than what is saved.
 constexpr int64_t kMostDenseMultiplications = int64_t{1} << 25;
+// Of features and of units: 32 bits then hold any index, even of what lies beyond a matrix's end.
+constexpr int64_t kMostDenseWidth = int64_t{1} << 20;
 MUSTER_INLINE bool is_small_dense(int64_t rows, int64_t features, int64_t units) {
-  return rows <= kMostDenseRows && rows * features <= kMostDenseMultiplications / units;
+  return rows <= kMostDenseRows && features <= kMostDenseWidth && units <= kMostDenseWidth &&
+         rows * features * units <= kMostDenseMultiplications;
 }
 
 // A product of [rows, inner] and [inner, columns] is cut into tiles, one for a block. Its threads
@@ -274,7 +276,7 @@ struct DenseBackward {
                                     : DenseWeightTile::kFloats;
     float* memory = block.template shared<kFloats>();
     const auto index = static_cast<int32_t>(block.index());
-    // The slope of a linear layer needs no y; it is simpler to read something.
+    // The slope of a linear layer needs no y, and what is read in its place is soon at hand.
     const float* outputs = activation == Activation::linear ? dy : y;
     const DenseSlope g{{dy, rows, units}, {outputs, rows, units}, activation};
     if (index < input_blocks()) return input_gradient(block, memory, index, g);

@@ -100,6 +100,7 @@ TEST(CudaDense, LeavesWideLayersAndManyRowsToProducts) {
   EXPECT_TRUE(cuda::is_small_dense(64, 1, 256));
   EXPECT_FALSE(cuda::is_small_dense(65, 1, 256));
   EXPECT_FALSE(cuda::is_small_dense(32, 4096, 4096));
+  EXPECT_FALSE(cuda::is_small_dense(1, 2, int64_t{1} << 21));
 }
 
 }  // namespace
