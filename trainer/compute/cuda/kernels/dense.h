@@ -107,7 +107,7 @@ struct DenseSlope {
   template <int32_t count>
   MUSTER_INLINE void compute(const Loaded (&loaded)[count], Four (&factors)[count]) const {
     with_slope(activation, [&](auto slope) {
-      MUSTER_UNROLL
+      MUSTER_UNROLL_ALL
       for (int32_t i = 0; i < count; ++i)
         for (int32_t j = 0; j < 4; ++j)
           factors[i].at[j] = slope(loaded[i].y.at[j], loaded[i].dy.at[j]);
@@ -140,7 +140,7 @@ struct DenseShare {
     for (int32_t begin = first; begin < inner; begin += at_once * kStep) {
       typename Left::Loaded loaded[at_once][kRows];
       Four factors[at_once][4];
-      MUSTER_UNROLL
+      MUSTER_UNROLL_ALL
       for (int32_t n = 0; n < at_once; ++n) {
         const int32_t k = begin + n * kStep;
         // What is read of the last row or column in place of one beyond it is not used.
@@ -154,7 +154,7 @@ struct DenseShare {
           }
         }
       }
-      MUSTER_UNROLL
+      MUSTER_UNROLL_ALL
       for (int32_t n = 0; n < at_once; ++n) {
         if (begin + n * kStep >= inner) break;
         Four values[kRows];
@@ -378,7 +378,7 @@ struct DenseBackward {
     Four input[kInputs];
     DenseSlope::Loaded loaded[kSlopes];
     Four slope[kSlopes];
-    MUSTER_UNROLL
+    MUSTER_UNROLL_ALL
     for (int32_t n = 0; n < kInputs; ++n) {
       const int32_t item = thread + n * kThreads, row = item / kFeatureFours;
       const int32_t feature = first_feature + item % kFeatureFours * 4;
@@ -386,17 +386,17 @@ struct DenseBackward {
       for (int32_t j = 0; j < 4; ++j)
         if (feature + j == features) input[n].at[j] = 1.0f;
     }
-    MUSTER_UNROLL
+    MUSTER_UNROLL_ALL
     for (int32_t n = 0; n < kSlopes; ++n) {
       const int32_t item = thread + n * kThreads, row = item / kUnitFours;
       const int32_t unit = first_unit + item % kUnitFours * 4;
       loaded[n] = g.load<aligned>(row, unit);
     }
-    MUSTER_UNROLL
+    MUSTER_UNROLL_ALL
     for (int32_t n = 0; n < kInputs; ++n)
       store_four(inputs + (thread + n * kThreads) * 4, input[n]);
     g.compute(loaded, slope);
-    MUSTER_UNROLL
+    MUSTER_UNROLL_ALL
     for (int32_t n = 0; n < kSlopes; ++n)
       store_four(slopes + (thread + n * kThreads) * 4, slope[n]);
   }

@@ -1,13 +1,11 @@
 #pragma once
 
-#include "trainer/compute/cuda/grid.h"
+#include "trainer/compute/cuda/numbers.h"
 
 namespace muster::compute::cuda {
 
-// Four floats that a thread reads or writes at once, at an address that is a multiple of 16.
-struct alignas(16) Four {
-  float at[4];
-};
+// A thread reads or writes them at once, at an address that is a multiple of 16.
+using Four = Pack<4>;
 
 // Returns whether each row of a matrix without gaps consists of fours.
 MUSTER_INLINE bool in_fours(const float* matrix, int64_t columns) {

@@ -72,7 +72,7 @@ struct UpdateTensors {
     MUSTER_INLINE void update(const UpdateRule& rule, bool state) {
       if (state) {
         const float taken = (1.0f - rule.momentum) * rule.gradient_scale;
-        MUSTER_UNROLL
+        MUSTER_UNROLL_ALL
         for (int64_t n = 0; n < kEach; ++n)
           parameters[n] = fma(taken, gradients[n], parameters[n] * rule.momentum);
         return;
@@ -86,7 +86,7 @@ struct UpdateTensors {
       with_formula(update, [&](auto type) {
         using Formula = typename decltype(type)::type;
         const Formula formula(update.rule);
-        MUSTER_UNROLL
+        MUSTER_UNROLL_ALL
         for (int64_t n = 0; n < kEach; ++n) formula.apply(update, n, gradients[n], Whole{});
       });
     }
@@ -94,7 +94,7 @@ struct UpdateTensors {
    private:
     // An optimizer may have no such buffer.
     MUSTER_INLINE static void load(const float* from, int64_t begin, int64_t end, float* to) {
-      MUSTER_UNROLL
+      MUSTER_UNROLL_ALL
       for (int64_t n = 0; n < kEach; ++n) {
         const int64_t i = begin + n * kBlockThreads;
         to[n] = from != nullptr && i < end ? from[i] : 0.0f;
@@ -102,7 +102,7 @@ struct UpdateTensors {
     }
     MUSTER_INLINE static void store(const float* from, int64_t begin, int64_t end, float* to) {
       if (to == nullptr) return;
-      MUSTER_UNROLL
+      MUSTER_UNROLL_ALL
       for (int64_t n = 0; n < kEach; ++n) {
         const int64_t i = begin + n * kBlockThreads;
         if (i < end) to[i] = from[n];
