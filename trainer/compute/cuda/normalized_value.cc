@@ -16,7 +16,11 @@ NormalizationStep::NormalizationStep(Context& context, const Node& node, Bounds 
       moving_mean_(context.offset_of(node.parameters[2])),
       moving_variance_(context.offset_of(node.parameters[3])),
       scales_(context.gpu, 6 * columns_) {
-  if (trainable_) context.reserve_parts({context.max_rows * places_, columns_}, 2);
+  if (trainable_) {
+    const int64_t rows = context.max_rows * places_;
+    context.reserve_parts(cut_of_statistics(rows, columns_), 2);
+    context.reserve_parts({rows, columns_}, 2);
+  }
 }
 
 ColumnScales NormalizationStep::scales() const {

@@ -8,6 +8,12 @@ namespace muster::compute::cuda {
 // Sums over the rows of a matrix, for each column, in two kernels, so that their order depends on
 // the shape alone: the first writes sums of parts of the rows, the second adds up the parts.
 
+// How fine a matrix is cut up: each thread has so many rows at least, and there are about so many
+// blocks, as many as a large GPU runs at once, so that all end together.
+struct Grain {
+  int64_t rows = 8, blocks = 512;
+};
+
 // How the first kernel cuts up a matrix. A block takes a part of the rows and some columns; its
 // threads stand in `strips` lines of `lanes`, each with pack_of(columns) columns and every
 // strips-th row.
@@ -17,20 +23,18 @@ struct Cut {
   int tiles;          // blocks side by side
   int64_t part_rows;  // of a part; the last may have less
 
-  // Each thread has so many rows at least.
-  int64_t least_rows;
+  Grain grain;
 
-  MUSTER_INLINE Cut(int64_t rows, int64_t columns, int64_t least_rows = 8)
-      : rows(rows), columns(columns), least_rows(least_rows) {
+  MUSTER_INLINE Cut(int64_t rows, int64_t columns, Grain grain = {})
+      : rows(rows), columns(columns), grain(grain) {
     const int64_t packs = columns / pack_of(columns);
     lanes = 1;
     while (lanes < packs && lanes < 32) lanes *= 2;
     strips = static_cast<int>(kBlockThreads) / lanes;
     tiles = static_cast<int>((packs + lanes - 1) / lanes);
-    // About as many blocks as a large GPU runs at once: then all end together.
-    const int64_t least = (rows * tiles + kBlocks - 1) / kBlocks;
+    const int64_t least = (rows * tiles + grain.blocks - 1) / grain.blocks;
     const int64_t each = (least + strips - 1) / strips;
-    part_rows = (each < least_rows ? least_rows : each) * strips;
+    part_rows = (each < grain.rows ? grain.rows : each) * strips;
   }
 
   MUSTER_INLINE int64_t parts() const { return (rows + part_rows - 1) / part_rows; }
@@ -41,13 +45,10 @@ struct Cut {
   MUSTER_INLINE int64_t first_row(int64_t block) const { return block / tiles * part_rows; }
   // Returns a number of parts that fewer rows do not exceed.
   int64_t most_parts() const {
-    const int64_t by_blocks = (kBlocks + tiles - 1) / tiles;
-    const int64_t by_rows = (rows + least_rows * strips - 1) / (least_rows * strips);
+    const int64_t by_blocks = (grain.blocks + tiles - 1) / tiles;
+    const int64_t by_rows = (rows + grain.rows * strips - 1) / (grain.rows * strips);
     return by_blocks < by_rows ? by_blocks : by_rows;
   }
-
- private:
-  static constexpr int64_t kBlocks = 512;
 };
 
 // Runs block `index` of a cut's parts() * tiles blocks. make(column) returns a function add(row,

@@ -59,17 +59,32 @@ struct Runs {
   }
 };
 
+// A reader of what is not normalized.
+struct Same {
+  template <int N>
+  MUSTER_INLINE Pack<N> operator()(const Pack<N>& pack) const {
+    return pack;
+  }
+};
+
 // Reads neighbouring places of a line, `before` being the numbers before the line's channel. Those
 // outside of the image are zero. Addresses stay inside, so that no load waits for a decision.
 template <int N, int Places, class From, class Read>
 MUSTER_INLINE void load_places(const From& from, const Read& read, int before, int first, int width,
-                               int channels, bool inside, Pack<N>* values) {
+                               int channels, Pack<N>* values) {
+  if (first >= 0 && first + Places <= width) {
+    MUSTER_UNROLL_ALL
+    for (int j = 0; j < Places; ++j)
+      values[j] = read(from.template load_pack<N>(before + (first + j) * channels));
+    return;
+  }
   MUSTER_UNROLL_ALL
-  for (int j = 0; j < Places; ++j)
-    values[j] = from.template load_pack<N>(before + nearest(first + j, width) * channels);
-  MUSTER_UNROLL_ALL
-  for (int j = 0; j < Places; ++j)
-    values[j] = inside && is_in(first + j, width) ? read(values[j]) : Pack<N>{};
+  for (int j = 0; j < Places; ++j) {
+    const bool inside = is_in(first + j, width);
+    values[j] = read(from.template load_pack<N>(before + nearest(first + j, width) * channels));
+    MUSTER_UNROLL_ALL
+    for (int i = 0; i < N; ++i) values[j].at[i] = inside ? values[j].at[i] : 0.0f;
+  }
 }
 
 template <int N>
@@ -122,9 +137,9 @@ struct Depthwise {
       MUSTER_UNROLL_ALL
       for (int r = 0; r < Window::kSize; ++r) {
         const int y = out.y * Window::kStride - s.top + r;
+        if (!is_in(y, s.height)) continue;
         Pack<N> values[kCovered];
-        load_places<N, kCovered>(from, read, line_of(nearest(y, s.height)), left, s.width,
-                                 s.channels, is_in(y, s.height), values);
+        load_places<N, kCovered>(from, read, line_of(y), left, s.width, s.channels, values);
         MUSTER_UNROLL_ALL
         for (int k = 0; k < Window::kSize; ++k) {
           const Pack<N> weight = load_floats<N>(w + (r * Window::kSize + k) * s.channels + channel);
@@ -155,7 +170,7 @@ struct Depthwise {
 
 // dx (+)= its gradient by the image.
 struct DepthwiseInputGradient {
-  static constexpr int kBlocksAtOnce = 2;
+  static constexpr int kBlocksAtOnce = 4;
 
   Slide slide;
   int64_t samples;
@@ -199,10 +214,9 @@ struct DepthwiseInputGradient {
       MUSTER_UNROLL_ALL
       for (int r = 0; r < kSize; ++r) {
         const int y = in.y + s.top - r;
+        if (!is_in(y, s.out_height)) continue;
         Pack<N> values[kCovered];
-        load_places<N, kCovered>(
-            from, [](const Pack<N>& d) { return d; }, line_of(nearest(y, s.out_height)), left,
-            s.out_width, s.channels, is_in(y, s.out_height), values);
+        load_places<N, kCovered>(from, Same{}, line_of(y), left, s.out_width, s.channels, values);
         MUSTER_UNROLL_ALL
         for (int k = 0; k < kSize; ++k) {
           const Pack<N> weight = load_floats<N>(w + (r * kSize + k) * s.channels + channel);
@@ -249,7 +263,7 @@ struct DepthwiseWeightParts {
   float* parts = nullptr;
 
   MUSTER_INLINE Cut cut() const {
-    return {samples * slide.out_height * segments(), slide.channels, 1};
+    return {samples * slide.out_height * segments(), slide.channels, {.rows = 1, .blocks = 264}};
   }
   MUSTER_INLINE int taps() const { return slide.window_height * slide.window_width; }
   MUSTER_INLINE Shape shape() const {
@@ -295,18 +309,17 @@ struct DepthwiseWeightParts {
       return (line.sample * s.height + y) * s.width * s.channels + channel;
     };
     if constexpr (Window::kSize > 0) {
-      constexpr int kPlaces = 2, kCovered = Window::covered(kPlaces);
+      constexpr int kPlaces = 4, kCovered = Window::covered(kPlaces);
       for (int at = begin; at < end; at += kPlaces) {
         Pack<N> d[kPlaces];
-        load_places<N, kPlaces>(
-            gradient, [](const Pack<N>& one) { return one; }, out, at, end, s.channels, true, d);
+        load_places<N, kPlaces>(gradient, Same{}, out, at, end, s.channels, d);
         const int left = at * Window::kStride - s.left;
         MUSTER_UNROLL_ALL
         for (int r = 0; r < Window::kSize; ++r) {
           const int y = line.y * Window::kStride - s.top + r;
+          if (!is_in(y, s.height)) continue;
           Pack<N> values[kCovered];
-          load_places<N, kCovered>(from, read, image_line(nearest(y, s.height)), left, s.width,
-                                   s.channels, is_in(y, s.height), values);
+          load_places<N, kCovered>(from, read, image_line(y), left, s.width, s.channels, values);
           MUSTER_UNROLL_ALL
           for (int k = 0; k < Window::kSize; ++k) MUSTER_UNROLL_ALL
           for (int p = 0; p < kPlaces; ++p)

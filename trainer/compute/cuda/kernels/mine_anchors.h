@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trainer/compute/cuda/kernels/anchors.h"
+#include "trainer/compute/cuda/numbers.h"
 #include "trainer/detection/argmax_matcher.h"
 #include "trainer/detection/hard_example_miner.h"
 
@@ -30,7 +31,7 @@ struct Rivals {
   // What both share is no larger than the smaller one, but for rounding.
   MUSTER_INLINE bool may_overlap(const Candidate& a, const Candidate& b) const {
     const float small = minimum(a.area, b.area), large = maximum(a.area, b.area);
-    return small > 0.0f && small >= 0.999f * iou_threshold * large;
+    return (small > 0.0f) & (small >= 0.999f * iou_threshold * large);
   }
   MUSTER_INLINE bool overlap(const Candidate& a, const Candidate& b) const {
     if (!may_overlap(a, b)) return false;
@@ -69,8 +70,9 @@ struct RankAnchors {
     for (int from = 0; from < count; from += kThreads) {
       const int many = count - from < kThreads ? count - from : kThreads;
       block.each([&](int64_t thread) {
-        if (thread >= many) return;
-        const Candidate other = rivals.candidate(first + from + thread);
+        // Nothing that is compared with NaN is larger or equal.
+        Candidate other{NAN, 0, {}};
+        if (thread < many) other = rivals.candidate(first + from + thread);
         float* to = others + thread;
         to[0] = other.loss;
         to[kThreads] = other.area;
@@ -82,16 +84,28 @@ struct RankAnchors {
       block.each([&](int64_t thread) {
         State& state = states[thread];
         const int own = begin + static_cast<int>(thread);
-        MUSTER_UNROLL(4)
-        for (int i = 0; i < many; ++i) {
-          const float* at = others + i;
-          Candidate other{at[0], 0, {}};
-          if (!Rivals::before(other, state.own, from + i < own)) continue;
-          ++state.rank;
-          other.area = at[kThreads];
-          if (state.has_rival || !rivals.may_overlap(other, state.own)) continue;
-          other.box = {at[2 * kThreads], at[3 * kThreads], at[4 * kThreads], at[5 * kThreads]};
-          state.has_rival = rivals.overlap(other, state.own);
+        for (int i = 0; i < many; i += 4) {
+          const Pack<4> losses = load_floats<4>(others + i);
+          const Pack<4> areas = load_floats<4>(others + kThreads + i);
+          bool before[4];
+          bool may = false;
+          MUSTER_UNROLL_ALL
+          for (int j = 0; j < 4; ++j) {
+            const Candidate other{losses.at[j], areas.at[j], {}};
+            before[j] = Rivals::before(other, state.own, from + i + j < own);
+            state.rank += before[j] ? 1 : 0;
+            may |= before[j] & rivals.may_overlap(other, state.own);
+          }
+          if (!may || state.has_rival) continue;
+          MUSTER_UNROLL_ALL
+          for (int j = 0; j < 4; ++j) {
+            const float* at = others + i + j;
+            const Candidate other{
+                losses.at[j],
+                areas.at[j],
+                {at[2 * kThreads], at[3 * kThreads], at[4 * kThreads], at[5 * kThreads]}};
+            state.has_rival = state.has_rival || (before[j] && rivals.overlap(other, state.own));
+          }
         }
       });
     }

@@ -13,6 +13,17 @@ namespace muster::compute::cuda {
 struct Bounds {
   float low, high;
   static constexpr Bounds none() { return {-INFINITY, INFINITY}; }
+
+  // Returns what is nearest to x within the bounds; NaN if x is NaN.
+  MUSTER_INLINE float limit(float x) const {
+#if defined(__CUDA_ARCH__)
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(low));
+    asm("min.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(high));
+    return x;
+#else
+    return minimum(high, maximum(low, x));
+#endif
+  }
 };
 
 // What a reader does to the packs of some columns.
@@ -22,10 +33,8 @@ struct ColumnReader {
   Bounds bounds;
 
   MUSTER_INLINE Pack<N> operator()(Pack<N> z) const {
-    // In this order a NaN stays a NaN.
     MUSTER_UNROLL_ALL
-    for (int i = 0; i < N; ++i)
-      z.at[i] = minimum(bounds.high, maximum(bounds.low, fma(z.at[i], scale.at[i], shift.at[i])));
+    for (int i = 0; i < N; ++i) z.at[i] = bounds.limit(fma(z.at[i], scale.at[i], shift.at[i]));
     return z;
   }
 };
@@ -87,6 +96,11 @@ struct ReadRows {
   }
 };
 
+// Its threads need few registers.
+MUSTER_INLINE Cut cut_of_statistics(int64_t rows, int64_t columns) {
+  return {rows, columns, {.blocks = 792}};
+}
+
 // The mean of each part's rows, and behind these the sums of squared distances from it:
 // [2, parts, columns].
 struct PartStatistics {
@@ -94,12 +108,13 @@ struct PartStatistics {
   Numbers z;
   float* parts;
 
-  MUSTER_INLINE Shape shape() const { return Cut(rows, columns).shape(); }
+  MUSTER_INLINE Cut cut() const { return cut_of_statistics(rows, columns); }
+  MUSTER_INLINE Shape shape() const { return cut().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     with_packs(columns, z, z, [&](auto n, auto from, auto) {
       constexpr int N = n;
-      const Cut cut(rows, columns);
+      const Cut cut = this->cut();
       const int width = static_cast<int>(columns);
       // Distances from the part's first row are as small as those from the mean.
       const int first = static_cast<int>(cut.first_row(block.index())) * width;
@@ -160,7 +175,7 @@ struct JoinStatistics {
   MUSTER_INLINE Shape shape() const { return blocks_for_columns(columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const Cut cut(rows, columns);
+    const Cut cut = cut_of_statistics(rows, columns);
     const int64_t count = cut.parts();
     // As in a part, distances are those from a value near the mean: the first part's mean.
     join_parts<2>(
@@ -215,12 +230,13 @@ struct PartGradients {
   Bounds bounds;
   float* parts;
 
-  MUSTER_INLINE Shape shape() const { return Cut(rows, columns).shape(); }
+  MUSTER_INLINE Cut cut() const { return {rows, columns}; }
+  MUSTER_INLINE Shape shape() const { return cut().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     with_packs(columns, z, dy, [&](auto n, auto from, auto gradient) {
       constexpr int N = n;
-      const Cut cut(rows, columns);
+      const Cut cut = this->cut();
       const int width = static_cast<int>(columns);
       sum_part<N, 2>(
           block, block.index(), cut,

@@ -109,8 +109,13 @@ struct GatherPatches {
   MUSTER_INLINE void operator()(Block& block) const {
     const Slide& s = slide;
     if (!in_packs()) {
+      const bool of_colours = s.channels == 3 && s.window_height == 3 && s.window_width == 3 &&
+                              stride == 32 && image.scale == nullptr && !image.z.half();
       for_items(block, places(), [&](uint32_t place) {
-        pack_of(stride) == 1 ? copy_patch<1>(place) : copy_patch<4>(place);
+        if (of_colours)
+          copy_colours(place);
+        else
+          pack_of(stride) == 1 ? copy_patch<1>(place) : copy_patch<4>(place);
       });
       return;
     }
@@ -137,6 +142,28 @@ struct GatherPatches {
 
  private:
   MUSTER_INLINE static uint32_t size(int count) { return static_cast<uint32_t>(count); }
+
+  // A window of 3 x 3 places of three floats, which is what most networks begin with, and five
+  // zeros.
+  MUSTER_INLINE void copy_colours(uint32_t place) const {
+    const Slide& s = slide;
+    const Place out = place_of_item(place, s.out_height, s.out_width);
+    const int top = out.y * s.down - s.top, left = out.x * s.right - s.left;
+    const auto from = image.z.as<false>();
+    float values[32] = {};
+    MUSTER_UNROLL_ALL
+    for (int i = 0; i < 27; ++i) {
+      const int y = top + i / 9, x = left + i / 3 % 3;
+      const int line = (out.sample * s.height + nearest(y, s.height)) * s.width;
+      const float value = from.load((line + nearest(x, s.width)) * 3 + i % 3);
+      values[i] = is_in(y, s.height) && is_in(x, s.width) ? value : 0.0f;
+    }
+    MUSTER_UNROLL_ALL
+    for (int i = 0; i < 32; i += 8)
+      matrix.store_pack<8>(static_cast<int64_t>(place) * 32 + i,
+                           {values[i], values[i + 1], values[i + 2], values[i + 3], values[i + 4],
+                            values[i + 5], values[i + 6], values[i + 7]});
+  }
 
   template <int N>
   MUSTER_INLINE void copy_patch(uint32_t place) const {
