@@ -70,9 +70,14 @@ TEST_P(BackupLossTest, AReplicaOfAJobOfTwoShardsThatComesBackCostsNoStep) {
 INSTANTIATE_TEST_SUITE_P(Roles, BackupLossTest, testing::Values("worker", "ps", "chief"),
                          [](const auto& info) { return std::string(info.param); });
 
+// A machine with a GPU may have no second one.
+std::string on_cpus(const std::string& training) {
+  return training + "device: cpu\n";
+}
+
 // Devices of one member are added up before the members are: by two and two, as four members are.
 TEST(PolicyTest, SeveralDevicesOfAMemberTrainAsSoManyMembersAndSurviveItsLoss) {
-  const std::string training = training_by("policy: sync");
+  const std::string training = on_cpus(training_by("policy: sync"));
   Job members("devices-none", training, 2, 3);
   members.start_all();
   members.expect_success();
@@ -87,7 +92,7 @@ TEST(PolicyTest, SeveralDevicesOfAMemberTrainAsSoManyMembersAndSurviveItsLoss) {
 }
 
 TEST(PolicyTest, AsynchronouslyATicketIsABatchForEachDevice) {
-  Job job("devices-async", training_by("policy: async") + "devices: 2\n", 2, 2);
+  Job job("devices-async", on_cpus(training_by("policy: async")) + "devices: 2\n", 2, 2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.kill("worker", 0);

@@ -50,7 +50,8 @@ class Gpu {
   // Returns what decides the bits of a result besides the build: "NVIDIA H100 80GB HBM3".
   virtual std::string name() const = 0;
 
-  // Memory of the GPU, all zeros, aligned to 256 bytes; and memory of the host that it copies fast.
+  // Memory of the GPU, all zeros, aligned to 256 bytes; and memory of the host that it
+  // copies fast and kernels can address.
   virtual void* allocate(size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
   virtual void* allocate_host(size_t bytes) = 0;

@@ -231,11 +231,11 @@ struct DepthwiseInputGradient {
       const int width = kKnown ? Window::kSize : s.window_width;
       const int down = kKnown ? Window::kStride : s.down;
       const int right = kKnown ? Window::kStride : s.right;
-      MUSTER_UNROLL(3)
+      MUSTER_UNROLL(kKnown ? 3 : 1)
       for (int r = 0; r < height; ++r) {
         const int y = place_at(in.y + s.top - r, down, s.out_height);
         if (y < 0) continue;
-        MUSTER_UNROLL(3)
+        MUSTER_UNROLL(kKnown ? 3 : 1)
         for (int k = 0; k < width; ++k) {
           const Pack<N> weight = load_floats<N>(w + (r * width + k) * s.channels + channel);
           MUSTER_UNROLL_ALL

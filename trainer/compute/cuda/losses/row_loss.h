@@ -28,8 +28,7 @@ class RowLoss : public LossOperation {
   Context& context_;
   ValueMemory& out_;
   const int64_t terms_;
-  GpuArray<float> results_;  // [1 + terms, max_rows]: losses, then each term
-  HostArray<float> copy_;
+  HostArray<float> results_;  // [1 + terms, max_rows]: losses, then each term; kernels write them
 };
 
 }  // namespace muster::compute::cuda
