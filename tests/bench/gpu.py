@@ -38,7 +38,9 @@ def tests(results):
     def told(part):
         of = results[part]
         failed = f"failed: {', '.join(of['failed'])}" if of.get("failed") else "none failed"
-        return f"{of.get('run', 0)} {'tests of the engine' if part == 'tests' else 'tests of jobs'}, {failed}"
+        unfinished = f", not finished: {', '.join(of['unfinished'])}" if of.get("unfinished") else ""
+        return (f"{of.get('run', 0)} {'tests of the engine' if part == 'tests' else 'tests of jobs'}, "
+                f"{failed}{unfinished}")
 
     ran = [told(part) for part in ("tests", "jobs") if part in results]
     sanitizer = results.get("sanitizer", {})

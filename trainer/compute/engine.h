@@ -113,17 +113,18 @@ class Engine {
   //
   // Says where the features of batches lie, so that the device may keep a copy, if they never
   // change, or copy them without the host's help. It ends with the result, which must end before
-  // the memory and the engine.
+  // the memory and the engine; null: the device has no use for it.
   virtual std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content) {
     static_cast<void>(memory);
     static_cast<void>(content);
     return nullptr;
   }
-  // Sets a function that is called by each compute_gradients() and train(), in the thread of the
-  // caller, when the device works and the batch and its memory are not needed any more.
-  virtual void set_meanwhile(std::function<void()> function) { static_cast<void>(function); }
+  // Sets a function that compute_gradients() and train() call once for each batch with rows, in the
+  // thread of the caller, when the device works and the batch and its memory are not needed any
+  // more. What it throws they throw when the device has finished.
+  virtual void set_meanwhile(const std::function<void()>& function) { static_cast<void>(function); }
   // Begins to copy the features of the batch that will probably be next. They must stay until the
-  // function above is called again.
+  // function above is called again, or prepare(): a batch without rows ends what was begun.
   virtual void prepare(const Batch& next) { static_cast<void>(next); }
 };
 

@@ -243,7 +243,7 @@ class Run {
   std::vector<std::unique_ptr<Memory>> storage_;
   std::vector<Memory*> slots_;
   std::array<Buffer, 2> buffers_;
-  std::vector<std::shared_ptr<void>> served_;  // last: it ends first
+  std::vector<std::shared_ptr<void>> served_;  // it ends before the engine and the buffers
   uint64_t made_ = 0, steps_ = 0;              // batches
   uint64_t at_ = 0, t_ = 0;
 };

@@ -13,7 +13,7 @@ Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int
       fusions(find_fusions(graph)),
       step{},
       most_patches(most_patches) {
-  check_size("the parameters", static_cast<int64_t>(graph.layout.size()));
+  check_size("the parameters", static_cast<int64_t>(graph.layout.size()), "a smaller model");
   const int output = graph.values[static_cast<size_t>(graph.output)].memory;
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
@@ -37,11 +37,10 @@ Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int
   }
 }
 
-void Context::check_size(const std::string& what, int64_t numbers) {
+void Context::check_size(const std::string& what, int64_t numbers, const std::string& advice) {
   if (numbers >= kMostNumbers)
     throw Invalid("GPU: expected fewer than " + std::to_string(kMostNumbers) + " numbers in " +
-                  what + ", found " + std::to_string(numbers) +
-                  "; a smaller training.batchSize has fewer");
+                  what + ", found " + std::to_string(numbers) + "; " + advice + " has fewer");
 }
 
 ValueMemory& Context::value(int index) {

@@ -81,8 +81,10 @@ class Context {
   SharedMemory patches;        // of a convolution
   SharedMemory raw;            // a convolution's raw outputs, or their gradient
 
-  // Throws Invalid if an array of `what` would have too many numbers for a kernel.
-  static void check_size(const std::string& what, int64_t numbers);
+  // Throws Invalid if an array of `what` would have too many numbers for a kernel. `advice` says
+  // what would have fewer.
+  static void check_size(const std::string& what, int64_t numbers,
+                         const std::string& advice = "a smaller training.batchSize");
 
   // Returns the memory of a value, which is that of another one if it was reshaped.
   ValueMemory& value(int index);

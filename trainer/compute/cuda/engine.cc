@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <iterator>
 
 #include "common/error.h"
 #include "trainer/compute/check_batch.h"
@@ -144,7 +146,7 @@ CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch) {
 
 // Asks for all that a run does. told(end) is called where gradients [0, end) are complete.
 void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& told) {
-  const bool training = form.kind != Kind::evaluation && form.kind != Kind::prediction;
+  const bool training = trains(form.kind);
   const Step step{form.rows, training, form.buffers.parameters, gradients_->data()};
   gpu_->upload(batch_.data(), staged_.data(), static_cast<size_t>(places_.end));
   input_.convert(form.source, form.rows, form.scale, form.offset,
@@ -167,7 +169,11 @@ void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& to
 
 const std::vector<CudaEngine::Stretch>& CudaEngine::recorded(const Form& form) {
   const auto found = std::ranges::find(recordings_, form, &Recordings::value_type::first);
-  if (found != recordings_.end()) return found->second;
+  if (found != recordings_.end()) {
+    // The one that was not used for longest is the first.
+    std::rotate(found, std::next(found), recordings_.end());
+    return recordings_.back().second;
+  }
   if (recordings_.size() == kMostRecordings) recordings_.erase(recordings_.begin());
   std::vector<Stretch> stretches;
   const auto end_stretch = [&](size_t end) { stretches.push_back({gpu_->end_recording(), end}); };
@@ -190,16 +196,26 @@ void CudaEngine::run(const Form& form, const OnComplete& on_complete) {
     gpu_->replay(*stretch.work);
     if (stretch.end > 0) marks.emplace_back(stretch.end, gpu_->mark());
   }
-  const bool training = form.kind != Kind::evaluation && form.kind != Kind::prediction;
-  if (meanwhile_ && training) {
-    input_.finish_reading();
-    meanwhile_();
-  }
+  bool looked = !meanwhile_ || !trains(form.kind);
+  std::exception_ptr failure;
+  const auto look_ahead = [&] {
+    if (std::exchange(looked, true)) return;
+    try {
+      input_.finish_reading();
+      meanwhile_();
+    } catch (...) {
+      // The GPU still works with this engine's memory.
+      failure = std::current_exception();
+    }
+  };
   for (auto& [end, mark] : marks) {
     mark.wait();
     on_complete(end);
+    look_ahead();
   }
+  look_ahead();
   gpu_->wait();
+  if (failure) std::rethrow_exception(failure);
 }
 
 LossSums CudaEngine::sums(int64_t rows) const {
@@ -227,6 +243,9 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
   check_batch(batch, graph_, max_rows_, true);
   check_slots(optimizer, slots, graph_.layout, on_gpu);
   if (batch.rows == 0) return {};
+  FlatBuffers buffers{parameters_->data(), gradients_->data(), nullptr, nullptr, nullptr};
+  set_slots(
+      optimizer, slots.size(), [&](size_t i) { return own_kind(*slots[i]).data(); }, buffers);
   const bool whole = optimizer.needs_whole_tensors();
   Form now = stage(whole ? Kind::gradients : Kind::training, batch);
   UpdateArguments arguments = update;
@@ -234,9 +253,6 @@ LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
   divisors.rows = batch.rows;
   divisors.weight = weight_ = loss_->prepare(batch);
   arguments.divide_by(divisors);
-  FlatBuffers buffers = now.buffers;
-  set_slots(
-      optimizer, slots.size(), [&](size_t i) { return own_kind(*slots[i]).data(); }, buffers);
   if (!whole) {
     update_.prepare(optimizer, arguments, buffers);
     now.buffers = buffers;

@@ -44,14 +44,15 @@ class CudaEngine : public Engine {
   std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content) override {
     return input_.serve(memory, content);
   }
-  void set_meanwhile(std::function<void()> function) override { meanwhile_ = std::move(function); }
+  void set_meanwhile(const std::function<void()>& function) override { meanwhile_ = function; }
   void prepare(const Batch& next) override { input_.prepare(next); }
   Gpu& gpu() const { return *gpu_; }
 
  private:
-  // What a run does: a recording is good for one kind, form of batch and set of buffers. In
-  // `stretches` gradients that are complete are told of before the others are.
+  // What a run does: a recording is good for one kind, form of batch and set of buffers.
+  // `stretches` computes gradients too, and tells of each part of them as soon as it is complete.
   enum class Kind { gradients, stretches, training, evaluation, prediction };
+  static bool trains(Kind kind) { return kind != Kind::evaluation && kind != Kind::prediction; }
   struct Form {
     Kind kind;
     int64_t rows;
@@ -70,7 +71,7 @@ class CudaEngine : public Engine {
   std::unique_ptr<Operation> make(const Node& node);
   void add_backward();
   CudaMemory& own_kind(Memory& memory) const;
-  // Makes the GPU find the batch in its next work, of which it returns the form.
+  // Copies the batch to where the GPU's next work reads it. Returns the form of that work.
   Form stage(Kind kind, const Batch& batch);
   void ask(const Form& form, const std::function<void(size_t end)>& told);
   const std::vector<Stretch>& recorded(const Form& form);

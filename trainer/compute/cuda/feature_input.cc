@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/error.h"
+
 namespace muster::compute::cuda {
 namespace {
 
-// A copy of a data set may take so large a part of the GPU's free memory.
-constexpr size_t kMostOfFree = 4;
+// A copy of a data set takes at most one of so many parts of the GPU's free memory.
+constexpr size_t kPartsOfFree = 4;
 
 }  // namespace
 
@@ -21,25 +23,25 @@ FeatureInput::Key::Key(const Batch& batch)
       position(batch.positions.empty() ? 0 : batch.positions.front()) {}
 
 FeatureInput::FeatureInput(Gpu& gpu, int64_t max_rows, int64_t width)
-    : gpu_(gpu),
-      max_rows_(max_rows),
-      width_(width),
-      landings_{Landing{{gpu, max_rows * width * int64_t{sizeof(float)}}, {}},
-                Landing{{gpu, max_rows * width * int64_t{sizeof(float)}}, {}}} {}
+    : gpu_(gpu), max_rows_(max_rows), width_(width) {}
 
 std::shared_ptr<void> FeatureInput::serve(std::span<const std::byte> memory, Content content) {
-  Served& served = served_.emplace_back(memory);
-  if (content == Content::constant && memory.size() <= gpu_.free_bytes() / kMostOfFree) {
-    served.copy.emplace(gpu_, static_cast<int64_t>(memory.size()));
-    gpu_.upload(served.copy->data(), memory.data(), memory.size());
-    gpu_.wait();
-  } else {
-    served.pinned = gpu_.pin(memory.data(), memory.size());
+  Served& served = served_.emplace_back();
+  served.memory = memory;
+  served.wants_copy = content == Content::constant;
+  // The rows of a batch of what is constant lie anywhere in it, which pinning is of no use for.
+  if (content == Content::changing) served.pinned = gpu_.pin(memory.data(), memory.size());
+  return {&served, [this](Served* ended) { end(*ended); }};
+}
+
+void FeatureInput::end(const Served& served) noexcept {
+  try {
+    finish_reading();
+  } catch (const Unavailable&) {
+    // A GPU that has failed copies nothing any more.
   }
-  return {&served, [this](Served* ended) {
-            if (ended->pinned) gpu_.unpin(ended->memory.data());
-            served_.remove_if([ended](const Served& one) { return &one == ended; });
-          }};
+  if (served.pinned) gpu_.unpin(served.memory.data());
+  served_.remove_if([&](const Served& one) { return &one == &served; });
 }
 
 bool FeatureInput::lies_in(const Served& served, const Batch& batch) const {
@@ -50,36 +52,54 @@ bool FeatureInput::lies_in(const Served& served, const Batch& batch) const {
   });
 }
 
-const FeatureInput::Served* FeatureInput::copied(const Batch& batch) const {
-  const auto found = std::ranges::find_if(
-      served_, [&](const Served& one) { return one.copy && lies_in(one, batch); });
-  return found == served_.end() ? nullptr : &*found;
+void FeatureInput::copy(Served& served) {
+  served.wants_copy = false;
+  if (served.memory.size() > gpu_.free_bytes() / kPartsOfFree) return;
+  served.copy.emplace(gpu_, static_cast<int64_t>(served.memory.size()));
+  gpu_.upload(served.copy->data(), served.memory.data(), served.memory.size());
+  gpu_.wait();
 }
 
-void FeatureInput::bring(const Batch& batch, size_t landing) {
-  const size_t bytes = bytes_of_row(batch);
-  Landing& to = landings_[landing];
+// Returns what has a copy of the batch on the GPU; null if nothing has.
+const FeatureInput::Served* FeatureInput::copied(const Batch& batch) {
+  for (Served& served : served_) {
+    if (!(served.wants_copy || served.copy) || !lies_in(served, batch)) continue;
+    if (served.wants_copy) copy(served);
+    if (served.copy) return &served;
+  }
+  return nullptr;
+}
+
+void FeatureInput::bring(const Batch& batch, Landing& landing) {
+  const size_t row_bytes = bytes_of_row(batch);
+  const auto most = static_cast<size_t>(max_rows_) * row_bytes;
+  if (landing.bytes < most) {
+    landing.features.emplace(gpu_, static_cast<int64_t>(most));
+    landing.staged.reset();
+    landing.bytes = most;
+  }
   const auto* first = static_cast<const char*>(batch.features.front());
   const bool in_one_piece = [&] {
     for (size_t row = 0; row < batch.features.size(); ++row)
-      if (batch.features[row] != first + row * bytes) return false;
+      if (batch.features[row] != first + row * row_bytes) return false;
     return std::ranges::any_of(
         served_, [&](const Served& one) { return one.pinned && lies_in(one, batch); });
   }();
   const char* from = first;
   if (!in_one_piece) {
-    if (!to.staged) to.staged.emplace(gpu_, max_rows_ * width_ * int64_t{sizeof(float)});
-    from = to.staged->data();
+    if (!landing.staged) landing.staged.emplace(gpu_, static_cast<int64_t>(landing.bytes));
+    from = landing.staged->data();
     for (size_t row = 0; row < batch.features.size(); ++row)
-      std::memcpy(to.staged->data() + row * bytes, batch.features[row], bytes);
+      std::memcpy(landing.staged->data() + row * row_bytes, batch.features[row], row_bytes);
   }
-  gpu_.bring(to.features.data(), from, batch.features.size() * bytes);
+  gpu_.bring(landing.features->data(), from, batch.features.size() * row_bytes);
 }
 
 void FeatureInput::prepare(const Batch& next) {
+  finish_reading();
   prepared_.reset();
   if (next.rows == 0 || copied(next) != nullptr) return;
-  bring(next, 1 - current_);
+  bring(next, landings_[1 - current_]);
   prepared_.emplace(next);
 }
 
@@ -96,10 +116,10 @@ FeatureSource FeatureInput::take(const Batch& batch, uint64_t* starts) {
     current_ = 1 - current_;
   } else {
     // The other landing keeps what is prepared there.
-    bring(batch, current_);
+    bring(batch, landings_[current_]);
   }
   gpu_.follow_brought();
-  return {landings_[current_].features.data(), batch.type, false};
+  return {landings_[current_].features->data(), batch.type, false};
 }
 
 void FeatureInput::convert(const FeatureSource& source, int64_t rows, float scale, float offset,

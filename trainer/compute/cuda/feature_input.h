@@ -26,7 +26,7 @@ class FeatureInput {
   // `width` is the number of a row's elements.
   FeatureInput(Gpu& gpu, int64_t max_rows, int64_t width);
 
-  // See Engine.
+  // See Engine. A copy is made when the first batch comes: by then the job has what else it needs.
   std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content);
   void prepare(const Batch& next);
 
@@ -36,7 +36,7 @@ class FeatureInput {
   // Asks for the values of the features, [rows, width]; `starts` is memory of the GPU.
   void convert(const FeatureSource& source, int64_t rows, float scale, float offset,
                const uint64_t* starts, float* to) const;
-  // Returns when no batch is read any more.
+  // Waits until the GPU no longer reads the host's memory of any batch.
   void finish_reading() { gpu_.await_brought(); }
 
  private:
@@ -51,19 +51,24 @@ class FeatureInput {
     const void *first, *last;
     uint64_t epoch, position;
   };
+  // Allocated when it is needed.
   struct Landing {
-    GpuArray<char> features;
-    std::optional<HostArray<char>> staged;  // allocated when it is needed
+    size_t bytes = 0;
+    std::optional<GpuArray<char>> features;
+    std::optional<HostArray<char>> staged;
   };
   struct Served {
     std::span<const std::byte> memory;
+    bool wants_copy = false;
     std::optional<GpuArray<char>> copy;
     bool pinned = false;
   };
 
+  void end(const Served& served) noexcept;
   bool lies_in(const Served& served, const Batch& batch) const;
-  const Served* copied(const Batch& batch) const;
-  void bring(const Batch& batch, size_t landing);
+  const Served* copied(const Batch& batch);
+  void copy(Served& served);
+  void bring(const Batch& batch, Landing& landing);
   size_t bytes_of_row(const Batch& batch) const {
     return static_cast<size_t>(width_) * bytes_of(batch.type);
   }

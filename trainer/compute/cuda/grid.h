@@ -6,7 +6,8 @@
 
 namespace muster::compute::cuda {
 
-// A kernel is a plain struct: its fields are its arguments, with addresses of the GPU's memory, and
+// A kernel is a plain struct: its fields are its arguments, with addresses of memory that the GPU
+// can address (its own, or the host's from Gpu::allocate_host), and
 //   Shape shape() const;
 //   template <class Block> MUSTER_INLINE void operator()(Block& block) const;
 // say how many blocks run and what a block does. The body is compiled for the GPU, where each of
@@ -19,8 +20,10 @@ namespace muster::compute::cuda {
 //   float sum(f): the sum of f(thread) over the threads, in an order that depends on the number of
 //     threads alone; all threads get it;
 //   float most(f): the largest f(thread);
-//   float* shared<Floats>(): memory of so many floats that the block's threads share, at most 11 k.
-//     Its contents are undefined at each call;
+//   float* shared<Floats>(): memory of so many floats that the block's threads share. All sizes
+//   that
+//     a kernel asks for have 11 k floats at most, together. Each call ends what the calls for as
+//     many have returned before;
 //   Locals<T> locals<T>(): local state that lasts over phases: locals[thread] is that of a thread,
 //     which nobody else uses.
 // Also, kBlocksAtOnce may say how many blocks a multiprocessor of a GPU must have room for.

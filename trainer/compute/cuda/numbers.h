@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <type_traits>
 
 #include "trainer/compute/cuda/kernels/scalar.h"
@@ -91,12 +93,19 @@ class Array {
     uint32_t at[4];
   };
 
+  // A GPU would fail.
+  static void check_alignment(const void* at, size_t alignment) {
+    if (reinterpret_cast<uintptr_t>(at) % alignment != 0)
+      throw std::logic_error("expected a pack of numbers at a multiple of its size");
+  }
+
   // By one access on a GPU.
   template <class T>
   MUSTER_INLINE static T read(const void* from) {
 #if defined(__CUDA_ARCH__)
     return *static_cast<const T*>(from);
 #else
+    check_alignment(from, alignof(T));
     T value;
     std::memcpy(&value, from, sizeof value);
     return value;
@@ -107,6 +116,7 @@ class Array {
 #if defined(__CUDA_ARCH__)
     *static_cast<T*>(to) = value;
 #else
+    check_alignment(to, alignof(T));
     std::memcpy(to, &value, sizeof value);
 #endif
   }

@@ -57,8 +57,7 @@ const compute::Batch& Pipeline::take(const Cursor& wanted) {
   taken_ = false;
   const Cursor& foreseen = claimed_ > 0 ? slot(0).at : next_;
   if (!aimed_ || foreseen != wanted) aim_at(wanted);
-  // Wakes a thread only when there is room for several batches: a wake-up for each would cost more.
-  if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
+  wake_one();
   // The threads that load are watched themselves: whoever waits for them goes on.
   while (!filled_.wait_for(lock, kGlance, [&]() MUSTER_REQUIRES(mutex_) {
     return claimed_ > 0 && slot(0).state == State::ready;
@@ -76,8 +75,13 @@ const compute::Batch* Pipeline::take_if_ready(const Cursor& wanted) {
   const bool ready = aimed_ && claimed_ > 0 && slot(0).at == wanted &&
                      slot(0).state == State::ready && !slot(0).failure;
   if (!ready) return nullptr;
-  if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
+  wake_one();
   return &take_first();
+}
+
+// Wakes a thread only when there is room for several batches: a wake-up for each would cost more.
+void Pipeline::wake_one() {
+  if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
 }
 
 const compute::Batch& Pipeline::take_first() {

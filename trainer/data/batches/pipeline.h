@@ -47,6 +47,7 @@ class Pipeline {
   void run();
   bool has_room() const MUSTER_REQUIRES(mutex_);
   void aim_at(const Cursor& wanted) MUSTER_REQUIRES(mutex_);
+  void wake_one() MUSTER_REQUIRES(mutex_);
   const compute::Batch& take_first() MUSTER_REQUIRES(mutex_);
   Slot& slot(size_t after_head) MUSTER_REQUIRES(mutex_) {
     return slots_[(head_ + after_head) % slots_.size()];

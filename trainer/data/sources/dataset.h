@@ -32,8 +32,8 @@ class Dataset {
   virtual float scale() const = 0;
   virtual float offset() const = 0;
   virtual uint64_t sample_bytes() const = 0;  // of one sample's features
-  // Whether the samples lie in the process's memory as they are used; else getting them may wait
-  // for a disk, or for the work of making them.
+  // Whether the samples lie in the process's memory as they are used, one behind the other; else
+  // getting them may wait for a disk, or for the work of making them.
   virtual bool in_memory() const = 0;
   // Whether begin() must make a sample for each use; if so, features() is null.
   virtual bool made_on_use() const { return false; }

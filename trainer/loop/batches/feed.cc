@@ -1,6 +1,7 @@
 #include "trainer/loop/batches/feed.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::loop {
 
@@ -53,8 +54,9 @@ void Feed::connect(compute::Engine& engine) {
           compute::Content::constant);
   if (pipeline_)
     for (const auto memory : pipeline_->memory()) serve(memory, compute::Content::changing);
-  engine.set_meanwhile([this, &engine] {
-    if (const compute::Batch* next = ahead()) engine.prepare(*next);
+  engine_ = &engine;
+  engine.set_meanwhile([this] {
+    if (const compute::Batch* next = ahead()) engine_->prepare(*next);
   });
 }
 
@@ -63,9 +65,14 @@ const compute::Batch& Feed::batch(const Work& work, int i) {
   const Clock::time_point begin = Clock::now();
   data::Cursor at = work.at;
   at.taken += static_cast<uint64_t>(i);
-  const bool was_ahead = ahead_ != nullptr && given_->next(batches_per_epoch_) == at;
-  const compute::Batch& batch = was_ahead ? *ahead_ : next(at, work);
-  ahead_ = nullptr;
+  const compute::Batch* prepared = std::exchange(ahead_, nullptr);
+  if (prepared != nullptr && given_->next(batches_per_epoch_) != at) {
+    // Its memory is used again: the engine must not read it any more.
+    engine_->prepare({});
+    prepared = nullptr;
+  }
+  given_.reset();
+  const compute::Batch& batch = prepared != nullptr ? *prepared : next(at, work);
   given_ = at;
   const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   waited_.store(waited_.load(kRelaxed) + took.count(), kRelaxed);

@@ -64,7 +64,8 @@ class Feed {
   std::unique_ptr<data::Pipeline> pipeline_;   // null: batches are made without it
   std::atomic<int64_t> waited_{0};             // ns
   std::optional<data::Cursor> given_;          // of the last batch
-  const compute::Batch* ahead_ = nullptr;      // the one after it, if the engine has it already
+  const compute::Batch* ahead_ = nullptr;      // the one after it, if it is made already
+  compute::Engine* engine_ = nullptr;          // that is connected
   std::vector<std::shared_ptr<void>> served_;  // what engines read; last: it ends first
 };
 

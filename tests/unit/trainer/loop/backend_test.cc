@@ -161,7 +161,7 @@ class WithoutForesight : public compute::cuda::CudaEngine {
   std::shared_ptr<void> serve(std::span<const std::byte>, compute::Content) override {
     return nullptr;
   }
-  void set_meanwhile(std::function<void()>) override {}
+  void set_meanwhile(const std::function<void()>&) override {}
 };
 
 // Whether batches come one by one, or are copied while a GPU computes, or stay there.

@@ -138,8 +138,7 @@ struct ColumnSums {
   MUSTER_INLINE Shape shape() const { return Cut(rows, columns).shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const auto run = [&](auto n) {
-      constexpr int N = n;
+    const auto run = [&]<int N>(Fixed<N>) {
       sum_part<N, 1>(
           block, block.index(), Cut(rows, columns),
           [&](int column) {

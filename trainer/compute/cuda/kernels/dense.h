@@ -328,7 +328,7 @@ struct DenseBackward {
     const bool aligned = in.in_fours() && g.in_fours();
     block.each([&](int64_t one) {
       const auto thread = static_cast<int32_t>(one);
-      // Half of the rows need half of the reading.
+      // Up to 32 rows, only half as much is loaded.
       const auto load = [&](auto most_rows) {
         if (aligned) {
           load_factors<true, most_rows>(thread, in, first_feature, inputs, g, first_unit, slopes);

@@ -18,18 +18,18 @@ struct FixedWindow {
   static constexpr int covered(int places) { return (places - 1) * Stride + Size; }
 };
 
-// Calls function(window, n, a, b), with a FixedWindow and what with_packs gives.
+// Calls function(FixedWindow, Fixed<N>, a, b), with what with_packs gives.
 template <class Function>
 MUSTER_INLINE void with_window(const Slide& s, const Numbers& a, const Numbers& b,
                                Function function) {
-  with_packs(s.channels, a, b, [&](auto n, auto one, auto other) {
-    constexpr bool kKnown = n != 1 && !std::is_same_v<decltype(one), Numbers>;
+  with_packs(s.channels, a, b, [&]<int N>(Fixed<N>, auto one, auto other) {
+    constexpr bool kKnown = N != 1 && !std::is_same_v<decltype(one), Numbers>;
     const bool small = s.window_height == 3 && s.window_width == 3 && s.down == s.right;
     if constexpr (kKnown) {
-      if (small && s.down == 1) return function(FixedWindow<3, 1>{}, n, one, other);
-      if (small && s.down == 2) return function(FixedWindow<3, 2>{}, n, one, other);
+      if (small && s.down == 1) return function(FixedWindow<3, 1>{}, Fixed<N>{}, one, other);
+      if (small && s.down == 2) return function(FixedWindow<3, 2>{}, Fixed<N>{}, one, other);
     }
-    function(FixedWindow<0, 0>{}, n, one, other);
+    function(FixedWindow<0, 0>{}, Fixed<N>{}, one, other);
   });
 }
 
@@ -109,12 +109,11 @@ struct Depthwise {
   MUSTER_INLINE Shape shape() const { return runs().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_window(slide, x.z, y, [&](auto window, auto n, auto from, auto to) {
-      constexpr int N = n;
+    with_window(slide, x.z, y, [&]<class Window, int N>(Window, Fixed<N>, auto from, auto to) {
       const Runs all = runs();
       all.each<N>(block, [&](Place out, int channel) {
         Pack<N> sums[Runs::kPlaces] = {};
-        add<decltype(window), N>(from, out, channel, sums);
+        add<Window, N>(from, out, channel, sums);
         MUSTER_UNROLL_ALL
         for (int p = 0; p < Runs::kPlaces; ++p)
           if (out.x + p < slide.out_width)
@@ -183,8 +182,7 @@ struct DepthwiseInputGradient {
   MUSTER_INLINE Shape shape() const { return runs().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_window(slide, dy, dx, [&](auto window, auto n, auto from, auto to) {
-      constexpr int N = n;
+    with_window(slide, dy, dx, [&]<class Window, int N>(Window, Fixed<N>, auto from, auto to) {
       const Runs all = runs();
       all.each<N>(block, [&](Place in, int channel) {
         const int at = all.at(in, channel);
@@ -193,7 +191,7 @@ struct DepthwiseInputGradient {
         for (int p = 0; p < Runs::kPlaces; ++p)
           if (accumulate && in.x + p < slide.width)
             sums[p] = to.template load_pack<N>(at + p * slide.channels);
-        add<decltype(window), N>(from, in, channel, sums);
+        add<Window, N>(from, in, channel, sums);
         MUSTER_UNROLL_ALL
         for (int p = 0; p < Runs::kPlaces; ++p)
           if (in.x + p < slide.width) to.template store_pack<N>(at + p * slide.channels, sums[p]);
@@ -271,24 +269,24 @@ struct DepthwiseWeightParts {
   }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_window(slide, x.z, dy, [&](auto window, auto n, auto from, auto gradient) {
-      constexpr int N = n;
-      const Cut all = cut();
-      const int64_t blocks = all.shape().blocks;
-      const int first = static_cast<int>(block.index() / blocks) * kTaps;
-      sum_part<N, kTaps>(
-          block, block.index() % blocks, all,
-          [&](int channel) {
-            return [=, this, read = x.at<N>(channel)](int row, Pack<N>* sums) {
-              add<decltype(window), N>(from, gradient, read, row, channel, first, sums);
-            };
-          },
-          [&](int64_t part, int channel, auto total) {
-            const int64_t at = (part * taps() + first) * slide.channels + channel;
-            for (int k = 0; k < kTaps && first + k < taps(); ++k)
-              parts[at + k * slide.channels] = total(k);
-          });
-    });
+    with_window(slide, x.z, dy,
+                [&]<class Window, int N>(Window, Fixed<N>, auto from, auto gradient) {
+                  const Cut all = cut();
+                  const int64_t blocks = all.shape().blocks;
+                  const int first = static_cast<int>(block.index() / blocks) * kTaps;
+                  sum_part<N, kTaps>(
+                      block, block.index() % blocks, all,
+                      [&](int channel) {
+                        return [=, this, read = x.at<N>(channel)](int row, Pack<N>* sums) {
+                          add<Window, N>(from, gradient, read, row, channel, first, sums);
+                        };
+                      },
+                      [&](int64_t part, int channel, auto total) {
+                        const int64_t at = (part * taps() + first) * slide.channels + channel;
+                        for (int k = 0; k < kTaps && first + k < taps(); ++k)
+                          parts[at + k * slide.channels] = total(k);
+                      });
+                });
   }
 
  private:

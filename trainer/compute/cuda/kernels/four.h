@@ -18,7 +18,7 @@ template <bool aligned>
 MUSTER_INLINE Four load_four(const float* p, int32_t count = 4) {
   Four four{};
   if constexpr (aligned) {
-    if (count > 0) four = *reinterpret_cast<const Four*>(p);
+    if (count > 0) four = load_floats<4>(p);
   } else {
     for (int32_t i = 0; i < 4; ++i)
       if (count > i) four.at[i] = p[i];
@@ -26,7 +26,7 @@ MUSTER_INLINE Four load_four(const float* p, int32_t count = 4) {
   return four;
 }
 MUSTER_INLINE void store_four(float* p, Four four) {
-  *reinterpret_cast<Four*>(p) = four;
+  Array<false>(p).store_pack<4>(0, four);
 }
 
 }  // namespace muster::compute::cuda

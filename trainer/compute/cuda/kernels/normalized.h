@@ -70,8 +70,7 @@ struct ReadValues {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns / pack_of(columns)); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs<8>(columns, in.z, out, [&](auto n, auto from, auto to) {
-      constexpr int N = n;
+    with_packs<8>(columns, in.z, out, [&]<int N>(Fixed<N>, auto from, auto to) {
       for_packs<N>(block, rows, columns, [&](int i, int column) {
         to.template store_pack<N>(i, in.at<N>(column)(from.template load_pack<N>(i)));
       });
@@ -112,8 +111,7 @@ struct PartStatistics {
   MUSTER_INLINE Shape shape() const { return cut().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs(columns, z, z, [&](auto n, auto from, auto) {
-      constexpr int N = n;
+    with_packs(columns, z, z, [&]<int N>(Fixed<N>, auto from, auto) {
       const Cut cut = this->cut();
       const int width = static_cast<int>(columns);
       // Distances from the part's first row are as small as those from the mean.
@@ -234,8 +232,7 @@ struct PartGradients {
   MUSTER_INLINE Shape shape() const { return cut().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs(columns, z, dy, [&](auto n, auto from, auto gradient) {
-      constexpr int N = n;
+    with_packs(columns, z, dy, [&]<int N>(Fixed<N>, auto from, auto gradient) {
       const Cut cut = this->cut();
       const int width = static_cast<int>(columns);
       sum_part<N, 2>(
@@ -305,8 +302,7 @@ struct NormalizedGradient {
   MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns / pack_of(columns)); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs<8>(columns, z, dy, [&](auto n, auto from, auto gradient) {
-      constexpr int N = n;
+    with_packs<8>(columns, z, dy, [&]<int N>(Fixed<N>, auto from, auto gradient) {
       for_packs<N>(block, rows, columns, [&](int i, int c) {
         const Pack<N> raw = from.template load_pack<N>(i);
         const Pack<N> d = gradient.template load_pack<N>(i);

@@ -99,11 +99,8 @@ struct GatherPatches {
   MUSTER_INLINE int64_t places() const { return samples * slide.out_height * slide.out_width; }
   // Whether each thread takes a pack of channels, and not a whole patch.
   MUSTER_INLINE bool in_packs() const { return pack_of(slide.channels) > 1; }
-  MUSTER_INLINE int64_t windows() const {
-    return places() * slide.window_height * slide.window_width;
-  }
   MUSTER_INLINE Shape shape() const {
-    return blocks_for(in_packs() ? windows() * slide.channels / 4 : places());
+    return blocks_for(in_packs() ? places() * stride / pack_of(stride) : places());
   }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
@@ -119,30 +116,23 @@ struct GatherPatches {
       });
       return;
     }
-    with_packs(s.channels, image.z, matrix, [&](auto n, auto from, auto to) {
-      constexpr int N = n;
-      for_packs<N>(block, windows(), s.channels, [&](int i, int channel) {
-        const uint32_t window = static_cast<uint32_t>(i) / size(s.channels);
-        const uint32_t line = window / size(s.window_width);
-        const int k = static_cast<int>(window % size(s.window_width));
-        const int r = static_cast<int>(line % size(s.window_height));
-        const uint32_t place = line / size(s.window_height);
-        const Place out = place_of_item(place, s.out_height, s.out_width);
+    with_packs(s.channels, image.z, matrix, [&]<int N>(Fixed<N>, auto from, auto to) {
+      for_packs<N>(block, places(), stride, [&](int i, int column) {
+        const int window = column / s.channels, channel = column % s.channels;
+        const int r = window / s.window_width, k = window % s.window_width;
+        const Place out = place_of_item(static_cast<uint32_t>(i) / static_cast<uint32_t>(stride),
+                                        s.out_height, s.out_width);
         const int y = out.y * s.down - s.top + r, x = out.x * s.right - s.left + k;
         Pack<N> value{};
-        if (is_in(y, s.height) && is_in(x, s.width))
+        if (r < s.window_height && is_in(y, s.height) && is_in(x, s.width))
           value = image.at<N>(channel)(from.template load_pack<N>(
               ((out.sample * s.height + y) * s.width + x) * s.channels + channel));
-        to.template store_pack<N>(static_cast<int>(place) * static_cast<int>(stride) +
-                                      (r * s.window_width + k) * s.channels + channel,
-                                  value);
+        to.template store_pack<N>(i, value);
       });
     });
   }
 
  private:
-  MUSTER_INLINE static uint32_t size(int count) { return static_cast<uint32_t>(count); }
-
   // A window of 3 x 3 places of three floats, which is what most networks begin with, and five
   // zeros.
   MUSTER_INLINE void copy_colours(uint32_t place) const {

@@ -33,7 +33,8 @@ class ConvolutionOperation : public Operation {
         rounded_kernel_(context.gpu, half_ ? stride_ * out_.stride() : 0),
         padded_gradient_(context.gpu, is_padded() ? stride_ * out_.stride() : 0) {
     if (as_it_is_) return;
-    Context::check_size("the patches of a convolution", samples_ * places_ * stride_);
+    Context::check_size("the patches of one sample at a convolution", samples_ * places_ * stride_,
+                        "a smaller image or window");
     // Their gradients are floats.
     context.patches.reserve(bytes_of(samples_ * places_ * stride_, false));
   }

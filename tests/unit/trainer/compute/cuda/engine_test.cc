@@ -152,6 +152,28 @@ TEST(CudaEngine, TakesBytes) {
   EXPECT_THAT(outputs[1], ::testing::Pointwise(::testing::FloatNear(1e-5f), outputs[0]));
 }
 
+TEST(CudaEngine, RefusesArraysThatKernelsCannotIndex) {
+  EXPECT_THAT([] { engine_on(make_simulated_gpu(), images(), 10'000'000); },
+              ThrowsMessage<Invalid>(HasSubstr("a smaller training.batchSize has fewer")));
+}
+
+// The step itself is not lost: its gradients are there.
+TEST(CudaEngine, GoesOnWhereLookingAheadHasFailed) {
+  const OwnedBatch batch(7, 9 * 8 * 3, 5);
+  const auto told = engine_on(make_simulated_gpu(), images(), 7);
+  const auto untold = engine_on(make_simulated_gpu(), images(), 7);
+  initialize(*told);
+  initialize(*untold);
+  untold->compute_gradients(batch.all());
+  told->set_meanwhile([] { throw Invalid("no batch"); });
+  for (const Engine::OnComplete& on_complete :
+       {Engine::OnComplete{}, Engine::OnComplete{[](size_t) {}}}) {
+    EXPECT_THAT([&] { told->compute_gradients(batch.all(), on_complete); },
+                ThrowsMessage<Invalid>("no batch"));
+    EXPECT_EQ(values(told->gradients()), values(untold->gradients()));
+  }
+}
+
 TEST(CudaEngine, RefusesMemoryOfAnotherGpu) {
   const auto one = engine(Backend::simulated_gpu, two_branches(), 2);
   const auto other = engine(Backend::simulated_gpu, two_branches(), 2);

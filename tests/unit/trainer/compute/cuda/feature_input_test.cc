@@ -73,9 +73,17 @@ TEST_P(FeatureInputTest, TakesBatchesFromAnywhere) {
 TEST_P(FeatureInputTest, KeepsACopyOfWhatNeverChanges) {
   const auto served = input.serve(memory(), Content::constant);
   const Batch one = batch({39, 0, 7});
+  EXPECT_EQ(taken(one), Rows({39, 0, 7}));
   std::ranges::fill(values, -1.0f);
   EXPECT_EQ(taken(one), Rows({39, 0, 7}));
   EXPECT_TRUE(scattered);
+}
+
+TEST_P(FeatureInputTest, GathersTheRowsOfADataSetThatIsTooLargeForACopy) {
+  values.resize(gpu->free_bytes() / sizeof(float), 0.0f);
+  const auto served = input.serve(memory(), Content::constant);
+  EXPECT_EQ(taken(batch({39, 0, 7})), Rows({39, 0, 7}));
+  EXPECT_FALSE(scattered);
 }
 
 TEST_P(FeatureInputTest, ReadsMemoryThatChangesEachTime) {
@@ -88,6 +96,7 @@ TEST_P(FeatureInputTest, ReadsMemoryThatChangesEachTime) {
 
 TEST_P(FeatureInputTest, HasNoCopyOnceItsServiceHasEnded) {
   auto served = input.serve(memory(), Content::constant);
+  EXPECT_EQ(taken(batch({1, 2})), Rows({1, 2}));
   served.reset();
   for (float& value : values) value += kWidth;
   EXPECT_EQ(taken(batch({1, 2})), Rows({2, 3}));
@@ -115,6 +124,24 @@ TEST_P(FeatureInputTest, DoesNotTakeAnEarlierBatchOfTheSameMemoryForANewOne) {
   input.finish_reading();
   for (float& value : values) value += kWidth;
   one.positions = after;
+  EXPECT_EQ(taken(one), Rows({2, 3, 4}));
+}
+
+TEST_P(FeatureInputTest, ReadsNothingOnceItsServiceHasEnded) {
+  auto served = input.serve(memory(), Content::changing);
+  const Batch one = batch({1, 2, 3});
+  input.prepare(one);
+  served.reset();
+  std::ranges::fill(values, -4.0f);
+  EXPECT_EQ(taken(one), Rows({1, 2, 3}));
+}
+
+TEST_P(FeatureInputTest, ForgetsWhatItHasPreparedForAnEmptyBatch) {
+  const auto served = input.serve(memory(), Content::changing);
+  const Batch one = batch({1, 2, 3});
+  input.prepare(one);
+  input.prepare({});
+  for (float& value : values) value += kWidth;
   EXPECT_EQ(taken(one), Rows({2, 3, 4}));
 }
 

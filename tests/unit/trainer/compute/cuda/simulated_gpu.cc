@@ -34,8 +34,12 @@ class SimulatedBlock {
   int64_t count() const { return count_; }
   template <int64_t Floats>
   float* shared() {
-    shared_.assign(static_cast<size_t>(Floats), NAN);  // a GPU's holds anything
-    return shared_.data();
+    std::vector<float>& memory = shared_[Floats];
+    memory.assign(static_cast<size_t>(Floats), NAN);  // a GPU's holds anything
+    int64_t all = 0;
+    for (const auto& [floats, one] : shared_) all += floats;
+    if (all > 11 * 1024) throw std::logic_error("expected 11 k floats of shared memory at most");
+    return memory.data();
   }
 
   template <class T>
@@ -75,7 +79,7 @@ class SimulatedBlock {
 
   const int64_t index_, count_;
   const ThreadOrder order_;
-  std::vector<float> shared_;
+  std::map<int64_t, std::vector<float>> shared_;
 };
 
 using RunKernel = void (*)(Shape shape, const void* arguments, ThreadOrder order);

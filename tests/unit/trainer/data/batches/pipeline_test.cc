@@ -100,6 +100,23 @@ TEST(CursorTest, GoesFromPieceToPieceFromStepToStepAndFromEpochToEpoch) {
                           Pair(0, 22), Pair(0, 23), Pair(1, 4)));
 }
 
+TEST(PipelineTest, TakesAtOnceOnlyWhatIsReadyAndForeseen) {
+  const MemoryDataset dataset(numbered());
+  Reader expected(dataset);
+  Pipeline pipeline(Batcher(dataset, shards(), true, 3), 2);
+  Cursor at = cursor_of({});
+  EXPECT_EQ(pipeline.take_if_ready(at), nullptr);
+  EXPECT_EQ(values_in(pipeline.take(at)), expected.at(at));
+  EXPECT_EQ(pipeline.take_if_ready(cursor_of({}, 0, 7)), nullptr);
+  for (int i = 0; i < 60; ++i) {
+    at = at.next(26);
+    const compute::Batch* batch = pipeline.take_if_ready(at);
+    for (; batch == nullptr; batch = pipeline.take_if_ready(at))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(values_in(*batch), expected.at(at));
+  }
+}
+
 TEST(PipelineTest, GivesWhatABatcherGivesWhateverItsTiming) {
   const Slow slow;
   const MemoryDataset fast(numbered());

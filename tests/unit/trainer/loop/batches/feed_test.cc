@@ -7,11 +7,14 @@
 #include <chrono>
 #include <numeric>
 #include <span>
+#include <thread>
 
 #include "common/error.h"
 #include "common/mutex.h"
+#include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/loop/support.h"
+#include "trainer/compute/cuda/engine.h"
 #include "trainer/data/sources/memory_dataset.h"
 
 namespace muster::loop {
@@ -115,6 +118,69 @@ TEST(FeedTest, GivesTheSameBatchesHoweverItReadsThem) {
       }
     }
     EXPECT_GT(ahead.waited_seconds(), 0.0);
+  }
+}
+
+// It tells which batch it is to prepare, and looks ahead when the test says so.
+class Foresight : public compute::cuda::CudaEngine {
+ public:
+  Foresight()
+      : CudaEngine(compute::build_graph(model()), options(),
+                   compute::testing::make_simulated_gpu()) {}
+  void set_meanwhile(const std::function<void()>& function) override { look_ahead = function; }
+  void prepare(const compute::Batch& next) override { prepared = values(next); }
+
+  // Looks until something is there.
+  const std::vector<float>& look() {
+    for (look_ahead(); prepared.empty(); look_ahead())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return prepared;
+  }
+
+  std::function<void()> look_ahead;
+  std::vector<float> prepared;
+
+ private:
+  static compute::ModelSpec model() {
+    compute::ModelSpec model;
+    model.input_shape = {1};
+    model.label_count = 2;
+    compute::Dense dense;
+    dense.units = 2;
+    model.layers.push_back({"y", dense, {}, true});
+    return model;
+  }
+  static compute::EngineOptions options() {
+    compute::EngineOptions options;
+    options.max_rows = 2;
+    return options;
+  }
+};
+
+TEST(FeedTest, LetsAnEnginePrepareTheBatchThatComesNext) {
+  data::Samples samples = numbered();
+  samples.features = data::Storage(kSamples * sizeof(float));
+  std::iota(samples.features.floats().begin(), samples.features.floats().end(), 0.0f);
+  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  for (const data::Dataset* dataset : {&in_memory, &in_a_file}) {
+    Foresight engine;
+    Feed feed(*dataset, in_twos(), {.shuffle = false});
+    feed.connect(engine);
+    Work work;
+    EXPECT_THAT(values(feed.batch(work)), ElementsAre(0, 1));
+    EXPECT_THAT(engine.look(), ElementsAre(2, 3));
+    work.at.step = 1;
+    EXPECT_THAT(values(feed.batch(work)), ElementsAre(2, 3));
+    engine.prepared.clear();
+    EXPECT_THAT(engine.look(), ElementsAre(4, 5));
+    work.at.step = 6;
+    // Another one: what was prepared is given up before its memory is used again.
+    EXPECT_THAT(values(feed.batch(work)), ElementsAre(12, 13));
+    EXPECT_THAT(engine.prepared, IsEmpty());
+    EXPECT_THAT(values(feed.batch(work)), ElementsAre(12, 13));
+    work.at.step = 10;
+    EXPECT_THAT(values(feed.batch(work)), ElementsAre(20, 21));
+    EXPECT_THAT(engine.look(), ElementsAre(0, 1));  // of the next epoch
   }
 }
 
