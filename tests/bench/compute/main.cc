@@ -181,7 +181,7 @@ class Run {
   cpu::CpuEngine& cpu_engine() { return dynamic_cast<cpu::CpuEngine&>(*engine_); }
 
  private:
-  // As a data pipeline does, it has batches in memory and hands them out in turn.
+  // The run has batches in memory and hands them out in turn, as a data pipeline does.
   struct Buffer {
     std::vector<std::byte> copies;  // of features
     std::vector<const void*> features;

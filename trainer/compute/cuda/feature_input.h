@@ -11,7 +11,7 @@
 
 namespace muster::compute::cuda {
 
-// Where a GPU finds the features of a batch.
+// It says where a GPU finds the features of a batch.
 struct FeatureSource {
   const void* from = nullptr;
   ElementType type = ElementType::float32;
@@ -40,7 +40,7 @@ class FeatureInput {
   void finish_reading() { gpu_.await_brought(); }
 
  private:
-  // What is known of a batch that is on its way.
+  // It tells a batch that is on its way from all others.
   struct Key {
     explicit Key(const Batch& batch);
     bool operator==(const Key&) const = default;

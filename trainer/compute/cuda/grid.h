@@ -20,10 +20,9 @@ namespace muster::compute::cuda {
 //   float sum(f): the sum of f(thread) over the threads, in an order that depends on the number of
 //     threads alone; all threads get it;
 //   float most(f): the largest f(thread);
-//   float* shared<Floats>(): memory of so many floats that the block's threads share. All sizes
-//   that
-//     a kernel asks for have 11 k floats at most, together. Each call ends what the calls for as
-//     many have returned before;
+//   float* shared<Floats>(): memory of so many floats that the block's threads share. The sizes
+//     that a kernel asks for add up to 11 k floats at most. A call ends the use of the memory that
+//     earlier calls of the same size have returned;
 //   Locals<T> locals<T>(): local state that lasts over phases: locals[thread] is that of a thread,
 //     which nobody else uses.
 // Also, kBlocksAtOnce may say how many blocks a multiprocessor of a GPU must have room for.
@@ -49,10 +48,13 @@ constexpr int64_t kMostNumbers = int64_t{1} << 31;
 
 // The threads of every block.
 constexpr int64_t kBlockThreads = 256;
+MUSTER_INLINE int64_t quotient_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 // Returns the number of blocks for `items`, one for each thread, where a thread takes several once
 // there are `most` blocks.
 MUSTER_INLINE Shape blocks_for(int64_t items, int64_t most = 4096) {
-  const int64_t blocks = (items + kBlockThreads - 1) / kBlockThreads;
+  const int64_t blocks = quotient_up(items, kBlockThreads);
   return {blocks < 1 ? 1 : blocks < most ? blocks : most};
 }
 

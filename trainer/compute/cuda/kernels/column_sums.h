@@ -31,13 +31,12 @@ struct Cut {
     lanes = 1;
     while (lanes < packs && lanes < 32) lanes *= 2;
     strips = static_cast<int>(kBlockThreads) / lanes;
-    tiles = static_cast<int>((packs + lanes - 1) / lanes);
-    const int64_t least = (rows * tiles + grain.blocks - 1) / grain.blocks;
-    const int64_t each = (least + strips - 1) / strips;
+    tiles = static_cast<int>(quotient_up(packs, lanes));
+    const int64_t each = quotient_up(quotient_up(rows * tiles, grain.blocks), strips);
     part_rows = (each < grain.rows ? grain.rows : each) * strips;
   }
 
-  MUSTER_INLINE int64_t parts() const { return (rows + part_rows - 1) / part_rows; }
+  MUSTER_INLINE int64_t parts() const { return quotient_up(rows, part_rows); }
   MUSTER_INLINE int64_t rows_of(int64_t part) const {
     return part + 1 < parts() ? part_rows : rows - part * part_rows;
   }
@@ -45,8 +44,8 @@ struct Cut {
   MUSTER_INLINE int64_t first_row(int64_t block) const { return block / tiles * part_rows; }
   // Returns a number of parts that fewer rows do not exceed.
   int64_t most_parts() const {
-    const int64_t by_blocks = (grain.blocks + tiles - 1) / tiles;
-    const int64_t by_rows = (rows + grain.rows * strips - 1) / (grain.rows * strips);
+    const int64_t by_blocks = quotient_up(grain.blocks, tiles);
+    const int64_t by_rows = quotient_up(rows, grain.rows * strips);
     return by_blocks < by_rows ? by_blocks : by_rows;
   }
 };
@@ -96,7 +95,7 @@ MUSTER_INLINE void sum_part(Block& block, int64_t index, const Cut& cut, Make ma
 // For the second kernel: blocks take kJoined columns each.
 constexpr int kJoined = 8;
 MUSTER_INLINE Shape blocks_for_columns(int64_t columns) {
-  return {(columns + kJoined - 1) / kJoined};
+  return {quotient_up(columns, kJoined)};
 }
 
 // add(sums, part, column) adds to K sums what a part has; then finish(column, total) is called for

@@ -14,7 +14,8 @@ namespace muster::compute::cuda {
 constexpr int64_t kMostDenseRows = 64;
 // Above this, reading a matrix once for every tile takes longer than what is saved.
 constexpr int64_t kMostDenseMultiplications = int64_t{1} << 25;
-// Of features and of units: 32 bits then hold any index, even of what lies beyond a matrix's end.
+// The most features, and the most units. Then 32 bits hold any index, also one beyond a matrix's
+// end.
 constexpr int64_t kMostDenseWidth = int64_t{1} << 20;
 MUSTER_INLINE bool is_small_dense(int64_t rows, int64_t features, int64_t units) {
   return rows <= kMostDenseRows && features <= kMostDenseWidth && units <= kMostDenseWidth &&
@@ -143,7 +144,7 @@ struct DenseShare {
       MUSTER_UNROLL_ALL
       for (int32_t n = 0; n < at_once; ++n) {
         const int32_t k = begin + n * kStep;
-        // What is read of the last row or column in place of one beyond it is not used.
+        // In place of a row or column beyond the end the last one is read, and not used.
         for (int32_t i = 0; i < kRows; ++i)
           loaded[n][i] = left.template load<left_aligned>(smaller(row + i, left.rows() - 1), k);
         for (int32_t j = 0; j < 4; ++j) {

@@ -264,9 +264,7 @@ struct DepthwiseWeightParts {
     return {samples * slide.out_height * segments(), slide.channels, {.rows = 1, .blocks = 264}};
   }
   MUSTER_INLINE int taps() const { return slide.window_height * slide.window_width; }
-  MUSTER_INLINE Shape shape() const {
-    return {cut().shape().blocks * ((taps() + kTaps - 1) / kTaps)};
-  }
+  MUSTER_INLINE Shape shape() const { return {cut().shape().blocks * quotient_up(taps(), kTaps)}; }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     with_window(slide, x.z, dy,

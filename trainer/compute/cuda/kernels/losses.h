@@ -21,7 +21,7 @@ struct SoftmaxCrossEntropyRows {
   float* correct;
 
   MUSTER_INLINE Shape shape() const {
-    return {columns <= kFew ? (rows + kFewRows - 1) / kFewRows : rows};
+    return {columns <= kFew ? quotient_up(rows, kFewRows) : rows};
   }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {

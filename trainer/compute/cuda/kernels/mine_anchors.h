@@ -9,7 +9,7 @@ namespace muster::compute::cuda {
 
 constexpr int32_t kUndecided = 0, kSelected = 1, kSuppressed = 2;
 
-// What decides whether an anchor is a rival of another one.
+// These numbers decide whether an anchor is a rival of another one.
 struct Candidate {
   float loss, area;
   detection::Box box;  // predicted
@@ -28,7 +28,7 @@ struct Rivals {
   MUSTER_INLINE static bool before(const Candidate& a, const Candidate& b, bool first) {
     return a.loss > b.loss || (a.loss == b.loss && first);
   }
-  // What both share is no larger than the smaller one, but for rounding.
+  // Two boxes share no more than the area of the smaller one, but for rounding.
   MUSTER_INLINE bool may_overlap(const Candidate& a, const Candidate& b) const {
     const float small = minimum(a.area, b.area), large = maximum(a.area, b.area);
     return (small > 0.0f) & (small >= 0.999f * iou_threshold * large);
@@ -47,7 +47,9 @@ struct RankAnchors {
   Rivals rivals;
 
   // A block takes as many anchors of a row as it has threads, and goes through all of the row.
-  MUSTER_INLINE int64_t blocks_of_row() const { return blocks_of(rivals.anchors.count); }
+  MUSTER_INLINE int64_t blocks_of_row() const {
+    return quotient_up(rivals.anchors.count, kBlockThreads);
+  }
   MUSTER_INLINE Shape shape() const { return {rows * blocks_of_row()}; }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
@@ -120,11 +122,6 @@ struct RankAnchors {
                                                                : kSuppressed;
       if (ranked) anchors.by_rank[first + state.rank] = static_cast<int32_t>(own);
     });
-  }
-
- private:
-  MUSTER_INLINE static int64_t blocks_of(int64_t items) {
-    return (items + kBlockThreads - 1) / kBlockThreads;
   }
 };
 

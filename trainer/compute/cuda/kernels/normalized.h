@@ -26,7 +26,7 @@ struct Bounds {
   }
 };
 
-// What a reader does to the packs of some columns.
+// It normalizes packs of numbers of some columns, as a Reader does.
 template <int N>
 struct ColumnReader {
   Pack<N> scale, shift;
@@ -78,7 +78,7 @@ struct ReadValues {
   }
 };
 
-// The same with rows of `stride` numbers in `out`, which are filled up with zeros.
+// It does what ReadValues does, with rows of `stride` numbers in `out`, filled up with zeros.
 struct ReadRows {
   int64_t rows, columns;
   Reader in;
@@ -175,7 +175,7 @@ struct JoinStatistics {
   MUSTER_INLINE void operator()(Block& block) const {
     const Cut cut = cut_of_statistics(rows, columns);
     const int64_t count = cut.parts();
-    // As in a part, distances are those from a value near the mean: the first part's mean.
+    // Distances are those from a value near the mean, as in a part: from the first part's mean.
     join_parts<2>(
         block, count, columns,
         [&](float* sums, int part, int c) {

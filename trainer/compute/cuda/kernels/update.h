@@ -51,7 +51,7 @@ struct UpdateTensors {
  private:
   static constexpr int64_t kEach = 4;
 
-  // What a thread updates at once: elements `begin`, `begin` + kBlockThreads, ... before `end`.
+  // A thread updates these at once: elements `begin`, `begin` + kBlockThreads, ... before `end`.
   struct Elements {
     float gradients[kEach], parameters[kEach], first[kEach], second[kEach], average[kEach];
 

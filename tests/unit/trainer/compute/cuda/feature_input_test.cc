@@ -17,7 +17,7 @@ using cuda::FeatureSource;
 
 constexpr int64_t kRows = 3, kWidth = 4;
 
-// What is brought arrives at once in the one order, and as late as it may in the other.
+// Copies arrive at once in the one order, and as late as they may in the other.
 class FeatureInputTest : public ::testing::TestWithParam<ThreadOrder> {
  protected:
   FeatureInputTest()

@@ -206,7 +206,7 @@ class SimulatedGpu : public cuda::Gpu {
     for (const Work& work : dynamic_cast<SimulatedRecording&>(recording).work) add(work);
   }
 
-  // What is brought arrives at once, or as late as it may.
+  // A copy arrives at once, or as late as it may.
   void bring(void* to, const void* from, size_t bytes) override {
     brought_.push_back([=] { std::memcpy(to, from, bytes); });
     if (order_ == ThreadOrder::ascending) await_brought();
