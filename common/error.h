@@ -5,7 +5,7 @@
 
 namespace muster {
 
-// Errors are of two kinds, and the kind travels with the exception. Messages name what was
+// Errors are of three kinds, and the kind travels with the exception. Messages name what was
 // expected, what was found and where (file and line, field path, or peer).
 
 // The error of a peer, a disk or a resource that may be back later: retry with back-off.
@@ -24,6 +24,17 @@ class Invalid : public std::runtime_error {
 
  private:
   int exit_code_;
+};
+
+// The error of a GPU, which is of no more use to this process: no retry within it helps. A lost GPU
+// is of no use to other processes either, so that another machine is to be tried.
+class DeviceError : public std::runtime_error {
+ public:
+  DeviceError(const std::string& message, bool lost) : std::runtime_error(message), lost_(lost) {}
+  bool lost() const { return lost_; }
+
+ private:
+  bool lost_;
 };
 
 }  // namespace muster

@@ -23,7 +23,7 @@ constexpr size_t kMostOfText = 1024;
 bool has_sane_numbers(const Json& value) {
   if (value.is_number_unsigned()) return value.get<uint64_t>() < kTooMuch;
   if (value.is_number_float()) return std::abs(value.get<double>()) < double{kTooMuch};
-  return !value.is_object() || std::ranges::all_of(value, has_sane_numbers);
+  return !value.is_structured() || std::ranges::all_of(value, has_sane_numbers);
 }
 
 // Returns the fields of `answer` that the object `object` of a status may have.

@@ -76,6 +76,7 @@ Json to_json(const ReplicaRecord& record) {
   if (record.failures_in_row != 0) value["failuresInRow"] = record.failures_in_row;
   if (record.restarts_in_place != 0) value["restartsInPlace"] = record.restarts_in_place;
   if (!record.replacing.empty()) value["replacing"] = record.replacing;
+  if (!record.avoided_nodes.empty()) value["avoidedNodes"] = record.avoided_nodes;
   return value;
 }
 
@@ -95,6 +96,8 @@ std::optional<ReplicaRecord> to_record(const Json& value) {
   record.failures_in_row = count_at(value, "failuresInRow");
   record.restarts_in_place = count_at(value, "restartsInPlace");
   record.replacing = string_or(value, "replacing", "");
+  for (const Json& node : member(value, "avoidedNodes"))
+    if (node.is_string()) record.avoided_nodes.push_back(node);
   return record;
 }
 

@@ -97,6 +97,8 @@ struct ReplicaRecord {
   std::string replacing;         // UID of a replica that lives and is on its way out: counted
                                  // already (CrashLoopBackOff), or not to be counted (an elastic
                                  // job was scaled without it); empty: none
+  // Nodes where a GPU failed this replica, the last of them at the end: it should run elsewhere.
+  std::vector<std::string> avoided_nodes;
   bool operator==(const ReplicaRecord&) const = default;
 };
 

@@ -64,9 +64,19 @@ void account_success(Draft& draft, const ObservedReplica& replica) {
   }
 }
 
+// Forgets the node that was noted first where there are too many: its GPU may have been mended.
+void avoid_node(ReplicaRecord& record, const std::string& node) {
+  constexpr size_t kMost = 4;
+  std::erase(record.avoided_nodes, node);
+  record.avoided_nodes.push_back(node);
+  if (record.avoided_nodes.size() > kMost) record.avoided_nodes.erase(record.avoided_nodes.begin());
+}
+
 void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdict,
              const std::string& end) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
+  const bool elsewhere = asks_for_another_node(draft.job, replica);
+  if (elsewhere) avoid_node(record, replica.node);
   delay_restart(record, replica, draft.now);
   if (is_live(replica)) {
     record.replacing = replica.uid;
@@ -76,6 +86,7 @@ void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdic
   const bool everybody = verdict.action == FailureAction::restart_job;
   if (everybody) restart_everybody(draft);
   std::string message = end + (everybody ? "; the whole job restarts" : "; it restarts");
+  if (elsewhere) message += ", if it can on another node than " + replica.node;
   if (left_as_asked(replica)) message += ", which does not count against backoffLimit";
   if (verdict.counts && replica.role != Role::evaluator) {
     message += " (restart " + std::to_string(draft.status.restarts) + " of " +

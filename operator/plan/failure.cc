@@ -85,6 +85,10 @@ Verdict judge(const api::TrainingJob& job, const ObservedReplica& replica) {
   return verdict;
 }
 
+bool asks_for_another_node(const api::TrainingJob& job, const ObservedReplica& replica) {
+  return !job.training.is_null() && replica.exit_code == kGpuLost && !replica.node.empty();
+}
+
 void decide_failure(Draft& draft, const std::string& reason, const std::string& message) {
   draft.set("FailureTarget", true, reason, message);
   draft.warn(reason, message);

@@ -37,4 +37,8 @@ Verdict judge(const api::TrainingJob& job, const ObservedReplica& replica);
 // Sets FailureTarget, once and irrevocably. Precondition: nothing was decided before.
 void decide_failure(Draft& draft, const std::string& reason, const std::string& message);
 
+// Whether the replica's end asks for another node: a GPU of its node is lost. Other programs than
+// muster-trainer may use the exit code that says so for anything.
+bool asks_for_another_node(const api::TrainingJob& job, const ObservedReplica& replica);
+
 }  // namespace muster::plan

@@ -30,6 +30,8 @@ int run_guarded(const std::function<int()>& body, const Tell& tell) {
     return end(error.what(), kCannotWrite);
   } catch (const Unavailable& error) {
     return end(error.what(), kUnavailable);
+  } catch (const DeviceError& error) {
+    return end(error.what(), error.lost() ? kGpuLost : kUnavailable);
   } catch (const std::filesystem::filesystem_error& error) {
     return end(error.what(), kUnavailable);
   } catch (const std::bad_alloc&) {

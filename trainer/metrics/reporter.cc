@@ -68,7 +68,9 @@ struct Reporter::Impl {
   std::string resumed MUSTER_GUARDED_BY(mutex);
   Json requested_checkpoint MUSTER_GUARDED_BY(mutex);
   Mutex more_mutex;
-  std::function<Json()> more MUSTER_GUARDED_BY(more_mutex);
+  std::map<std::string, std::function<Json()>> more MUSTER_GUARDED_BY(more_mutex);
+  Mutex measure_mutex;
+  std::vector<std::function<void()>> measures MUSTER_GUARDED_BY(measure_mutex);
   std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
 };
 
@@ -105,7 +107,7 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
       json["stalled"] = std::move(stalls);
     {
       const MutexLock lock(impl_->more_mutex);
-      if (impl_->more) json.update(impl_->more());
+      for (const auto& [who, more] : impl_->more) json.update(more());
     }
     const MutexLock lock(impl_->mutex);
     if (!impl_->resumed.empty()) json["resumed"] = impl_->resumed;
@@ -135,9 +137,17 @@ void Reporter::met_request(const std::string& request, uint64_t step, const std:
   impl_->requested_checkpoint = {{"request", request}, {"step", step}, {"checkpoint", folder}};
 }
 
-void Reporter::also_say(std::function<Json()> more) {
+void Reporter::also_say(const std::string& who, std::function<Json()> more) {
   const MutexLock lock(impl_->more_mutex);
-  impl_->more = std::move(more);
+  if (more)
+    impl_->more[who] = std::move(more);
+  else
+    impl_->more.erase(who);
+}
+
+void Reporter::measure_first(std::function<void()> measure) {
+  const MutexLock lock(impl_->measure_mutex);
+  impl_->measures.push_back(std::move(measure));
 }
 
 Progress Reporter::snapshot() const {
@@ -149,8 +159,9 @@ void Reporter::count(const std::string& name, double amount) {
   impl_->family(prometheus::BuildCounter(), metric_name(name, "_total")).Add({}).Increment(amount);
 }
 
-void Reporter::gauge(const std::string& name, double value) {
-  impl_->gauge(name).Set(value);
+void Reporter::gauge(const std::string& name, double value,
+                     const std::map<std::string, std::string>& labels) {
+  impl_->gauge(name, labels).Set(value);
 }
 
 void Reporter::observe(const std::string& name, double seconds) {
@@ -168,6 +179,10 @@ void Reporter::observe(const std::string& name, const Durations& durations) {
 }
 
 std::string Reporter::metrics_text() const {
+  {
+    const MutexLock lock(impl_->measure_mutex);
+    for (const auto& measure : impl_->measures) measure();
+  }
   const std::vector<Stall> stalls = current_stalls();
   impl_->gauge("stalled_seconds").Set(stalls.empty() ? 0 : seconds(stalls.front().lasted));
   return prometheus::TextSerializer().Serialize(impl_->registry.Collect());

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -55,15 +56,18 @@ class Reporter {
   void met_request(const std::string& request, uint64_t step, const std::string& folder);
   Progress snapshot() const;
   // Adds to each answer of /progress the members of the object that `more` returns; an empty `more`
-  // adds nothing. Replaces the function of an earlier call, which is no longer called once this
-  // call has returned.
-  void also_say(std::function<Json()> more);
+  // adds nothing. Replaces the function of an earlier call by the same `who`, which is no longer
+  // called once this call has returned.
+  void also_say(const std::string& who, std::function<Json()> more);
+  // `measure` is called before each answer of /metrics, by one thread at a time.
+  void measure_first(std::function<void()> measure);
 
   // Update a counter or gauge "muster_trainer_<name>". The unit's ending is added if the name does
   // not have it: counters end in _total, histograms in _seconds. Any character except letters,
   // digits and _ becomes _.
   void count(const std::string& name, double amount = 1);  // amount >= 0
-  void gauge(const std::string& name, double value);
+  void gauge(const std::string& name, double value,
+             const std::map<std::string, std::string>& labels = {});
   // Add to a histogram with the buckets of Durations.
   void observe(const std::string& name, double seconds);
   void observe(const std::string& name, const Durations& durations);

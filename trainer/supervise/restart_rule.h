@@ -16,9 +16,9 @@ class RestartRule {
   explicit RestartRule(int limit) : limit_(limit) {}
 
   // Returns whether the trainer is restarted, and counts the restart. Not restarted are: success;
-  // exit codes that a restart cannot help (common/exit_code.h) or that mean that there is no such
-  // program; and a process that was killed because memory was short: its container ends so that
-  // everybody sees why.
+  // exit codes that a restart in place cannot help (common/exit_code.h) or that mean that there is
+  // no such program; and a process that was killed because memory was short: its container ends so
+  // that everybody sees why.
   bool restarts(int exit_code, bool out_of_memory, Time now);
   int limit() const { return limit_; }
   int total() const { return total_; }

@@ -180,7 +180,10 @@ std::string status_text(const ClusterJob& seen, api::Time now) {
   text += fmt::format("  age        {}\n", age_text(seen.created, now));
   text += fmt::format("  ready      {}\n", or_dash(ready));
   text += fmt::format("  restarts   {} of {}\n", job.status.restarts, job.run_policy.backoff_limit);
-  text += fmt::format("  progress   {}\n\n", progress_line(job, job.status.progress));
+  text += fmt::format("  progress   {}\n", progress_line(job, job.status.progress));
+  if (const std::string gpus = gpus_text(job.status); !gpus.empty())
+    text += "  GPUs       " + gpus + "\n";
+  text += "\n";
   if (seen.changed && is_unattended(job) && now - *seen.changed >= kOperatorTakes) {
     text += "  " + unattended_text(job) + "\n\n";
   }

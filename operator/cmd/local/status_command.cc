@@ -112,6 +112,8 @@ void print_status(const StoredJob& stored, const Json& value) {
         value["runner"].is_null() ? "" : ", run by process " + value["runner"].dump());
   print(stdout, "  directory  {}\n", shown(stored.directory.root()));
   print(stdout, "  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
+  if (const std::string gpus = gpus_text(stored.job.status); !gpus.empty())
+    print(stdout, "  GPUs       {}\n", gpus);
   if (state == "Succeeded") {
     const Json summary = with_shown_files(value["summary"], stored.directory);
     print(stdout, "\n{}", summary_rows(summary));

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "common/json.h"
 #include "common/output.h"
+#include "operator/api/overview.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/yaml_text.h"
 
@@ -130,6 +132,29 @@ std::string progress_line(const api::TrainingJob& job, const Json& progress, siz
   const double left = number_or(progress, "etaSeconds", -1);
   if (left >= 0) fields.push_back({"  " + duration_text(left) + " left", 4});
   return fit(std::move(fields), width);
+}
+
+std::string gpus_text(const api::JobStatus& status) {
+  if (api::state_word(status) != "Running") return "";
+  const auto gibibytes = [](const Json& bytes) {
+    return bytes.get<double>() / static_cast<double>(uint64_t{1} << 30);
+  };
+  std::string text;
+  for (const Json& gpu : member(status.progress, "gpus")) {
+    std::vector<std::string> parts;
+    if (const Json& share = member(gpu, "utilization"); share.is_number())
+      parts.push_back(fmt::format("{:.0f} %", 100 * share.get<double>()));
+    const Json& used = member(gpu, "memoryUsed");
+    const Json& memory = member(gpu, "memory");
+    if (used.is_number() && memory.is_number())
+      parts.push_back(fmt::format("{:.1f} of {:.1f} GiB", gibibytes(used), gibibytes(memory)));
+    if (const Json& watts = member(gpu, "watts"); watts.is_number())
+      parts.push_back(fmt::format("{:.0f} W", watts.get<double>()));
+    if (const int64_t errors = integer_or(gpu, "memoryErrors", 0); errors > 0)
+      parts.push_back(fmt::format("{} memory error{}", errors, errors == 1 ? "" : "s"));
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(parts, ", "));
+  }
+  return text;
 }
 
 std::string conditions_text(const api::JobStatus& status) {

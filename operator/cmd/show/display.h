@@ -22,6 +22,10 @@ std::string grouped(int64_t number);
 std::string progress_line(const api::TrainingJob& job, const Json& progress,
                           size_t width = std::string::npos);
 
+// Returns how the GPUs of a running job's chief are used, "93 %, 2.0 of 80.0 GiB, 412 W", as its
+// progress says; "" where it says nothing.
+std::string gpus_text(const api::JobStatus& status);
+
 // Returns a line for each condition that holds, and one if the job is not accepted; a decision and
 // its consequence say the same, and share a line.
 std::string conditions_text(const api::JobStatus& status);

@@ -41,6 +41,7 @@ bool identify(const Pod& pod, ObservedReplica& replica) {
   replica.run = *run;
   replica.uid = pod.meta.uid;
   replica.deleting = pod.meta.deleted.has_value();
+  replica.node = pod.node;
   return true;
 }
 

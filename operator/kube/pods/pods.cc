@@ -102,6 +102,19 @@ std::optional<std::string> too_long_variable(const Json& container) {
   return std::nullopt;
 }
 
+// Makes the replica prefer other nodes than those on which it has lost a GPU; where there is no
+// other, it still runs.
+void avoid_nodes(const api::TrainingJob& job, const plan::CreateReplica& replica, Json& spec) {
+  const auto record = std::ranges::find_if(job.status.records, [&](const api::ReplicaRecord& one) {
+    return one.role == replica.role && one.index == replica.index;
+  });
+  if (record == job.status.records.end() || record->avoided_nodes.empty()) return;
+  const Json elsewhere = {
+      {"key", "kubernetes.io/hostname"}, {"operator", "NotIn"}, {"values", record->avoided_nodes}};
+  spec["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"].push_back(
+      {{"weight", 100}, {"preference", {{"matchExpressions", Json::array({elsewhere})}}}});
+}
+
 }  // namespace
 
 Json owner_reference(const api::TrainingJob& job) {
@@ -130,6 +143,7 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
   // Reserved names in a template are refused by validation; here they lose, in any container.
   if (users_spec.contains("containers")) drop_variables(users_spec["containers"], api::is_reserved);
   Json spec = merge_template(default_pod_spec(job, replica, container, settings), users_spec);
+  avoid_nodes(job, replica, spec);
   spec["restartPolicy"] = restart_policy_of(job, replica.role, users_spec);
   if (!is_tfjob(job)) {  // else the pod's name is the host name, and no Service has the job's name
     spec["hostname"] = host_name(job, replica.role, replica.index);

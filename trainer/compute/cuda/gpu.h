@@ -37,8 +37,8 @@ class Recording {
 };
 
 // A GPU with a queue of work. What is asked for is done in that order, after the call has returned;
-// memory that it reads or writes must stay until then. Any call may throw Unavailable, for an error
-// of that call or of earlier work, after which the GPU is of no more use to this process. It has
+// memory that it reads or writes must stay until then. Any call may throw DeviceError, for an error
+// of that call or of earlier work, and Unavailable where memory or a library is missing. It has
 // one caller, except for fetch() and put().
 class Gpu {
  public:

@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "trainer/compute/cuda/gpu_use.h"
+
 namespace muster::compute::cuda {
 
 class Gpu;  // gpu.h
@@ -18,8 +20,15 @@ int gpu_count();
 // a build without CUDA.
 std::string why_no_gpu();
 
+// Whether gpu_count() is 0 because a GPU or its driver has failed.
+bool gpus_have_failed();
+
 // Opens the GPU with this ordinal, which must be below gpu_count(). Throws Unavailable if it cannot
 // be used.
 std::unique_ptr<Gpu> open_gpu(int ordinal);
+
+// Returns what looks at the first `count` GPUs; may be called by any thread. Throws Unavailable if
+// the driver's library for that cannot be used.
+LookAtGpus look_at_gpus(int count);
 
 }  // namespace muster::compute::cuda

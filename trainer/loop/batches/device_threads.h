@@ -1,7 +1,5 @@
 #pragma once
 
-#include <atomic>
-#include <exception>
 #include <functional>
 #include <memory>
 
@@ -16,13 +14,11 @@ class DeviceThreads {
   DeviceThreads(int devices, bool exclusive);
 
   // Runs work(device) for each device, on that device's thread. Once all have returned, it throws
-  // what was thrown first.
+  // a DeviceError that one has thrown, or else what the first of those that failed has thrown.
   void each(const std::function<void(int)>& work);
 
  private:
   std::unique_ptr<host::Team> team_;  // null with one device
-  std::atomic<bool> failed_{false};
-  std::exception_ptr failure_;  // the first
 };
 
 }  // namespace muster::loop

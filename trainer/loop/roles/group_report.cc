@@ -26,11 +26,11 @@ GroupReport::GroupReport(metrics::Reporter& reporter, group::RendezvousServer& s
                          Recorder& recorder)
     : reporter_(reporter), server_(server), recorder_(recorder) {
   recorder_.on_progress([this](Recorder::Clock::time_point now) { note_progress(now); });
-  reporter_.also_say([this] { return describe(); });
+  reporter_.also_say("group", [this] { return describe(); });
 }
 
 GroupReport::~GroupReport() {
-  reporter_.also_say({});
+  reporter_.also_say("group", {});
   recorder_.on_progress({});
 }
 

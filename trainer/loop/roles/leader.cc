@@ -18,6 +18,7 @@
 #include "trainer/folder/owner.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/batches/stopping.h"
+#include "trainer/loop/gpu_report.h"
 #include "trainer/onnx/export.h"
 
 namespace muster::loop {
@@ -144,6 +145,7 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
       recorder_(recorder_options(assembly.spec()), reporter, open_events(membership, stop)),
       store_(std::move(store)) {
   require_place_for_best(membership, assembly.spec());
+  report_gpus(reporter, compute::choose_devices(assembly.spec().device, assembly.spec().devices));
   warn_of_slow_statistics(assembly);
   if (store_) open_checkpointer(std::move(published), stop);
   if (assembly.spec().evaluate_every_epochs)

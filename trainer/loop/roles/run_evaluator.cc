@@ -15,6 +15,7 @@
 #include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/evaluation/patient_reader.h"
+#include "trainer/loop/gpu_report.h"
 #include "trainer/loop/roles/leader.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/metrics/reporter.h"
@@ -51,7 +52,9 @@ class EvaluatorLoop {
         store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
         best_(store_, training_.spec, membership.storage),
         reporter_(membership.http_address, membership.role_name, membership.index,
-                  membership.restarts) {}
+                  membership.restarts) {
+    report_gpus(reporter_, compute::choose_devices(training_.spec.device, 1));
+  }
 
   // Returns true once the final checkpoint of this training is evaluated, false if asked to stop.
   bool run(std::stop_token stop) {

@@ -4,6 +4,7 @@
 #include "trainer/folder/owner.h"
 #include "trainer/group/leader_address_file.h"
 #include "trainer/loop/evaluation/patient_reader.h"
+#include "trainer/loop/gpu_report.h"
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/graceful_leave.h"
 #include "trainer/loop/roles/leader.h"
@@ -87,6 +88,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   Assembly assembly = assemble_member(std::move(training), membership, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
+  report_gpus(reporter, compute::choose_devices(assembly.spec().device, assembly.spec().devices));
   FinalCheckpoint final(membership, *assembly.workload);
   if (final.is_there()) {
     log::info("training was finished before");

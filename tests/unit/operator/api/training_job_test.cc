@@ -160,6 +160,7 @@ JobStatus full_status() {
   record.failures_in_row = 3;
   record.restarts_in_place = 2;
   record.replacing = "uid";
+  record.avoided_nodes = {"node-b", "node-a"};
   record.in_round = true;
   status.records = {ReplicaRecord{}, record};
   status.counted_uids = {"a", "b"};

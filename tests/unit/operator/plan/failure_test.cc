@@ -262,6 +262,44 @@ TEST(Failure, CrashIsRestartedAtOnceWithTheNextAttemptAndCounted) {
   EXPECT_TRUE(scene.has("Running"));
 }
 
+TEST(Failure, WhoHasLostAGpuPrefersOtherNodes) {
+  Scene scene(full_job());
+  scene.start();
+  const auto lose_gpu_on = [&](const std::string& node) {
+    scene.replica(Role::worker, 1).node = node;
+    scene.fail(Role::worker, 1, 71);
+    scene.step_after(1000);
+    scene.start_all();
+    scene.step();
+  };
+  lose_gpu_on("node-a");
+  EXPECT_EQ(scene.record(Role::worker, 1).avoided_nodes, std::vector<std::string>{"node-a"});
+  EXPECT_TRUE(scene.record(Role::worker, 0).avoided_nodes.empty());
+  EXPECT_EQ(scene.job.status.restarts, 1);
+  lose_gpu_on("node-b");
+  lose_gpu_on("node-a");
+  EXPECT_EQ(scene.record(Role::worker, 1).avoided_nodes,
+            (std::vector<std::string>{"node-b", "node-a"}));
+}
+
+TEST(Failure, TheMessageSaysWhichNodeIsAvoided) {
+  Scene scene(full_job());
+  scene.start();
+  scene.replica(Role::worker, 1).node = "node-a";
+  scene.fail(Role::worker, 1, 71);
+  scene.step();
+  EXPECT_THAT(scene.condition("Restarting").message, HasSubstr("on another node than node-a"));
+}
+
+TEST(Failure, TheExitCodeOfALostGpuMeansNothingOfAnImage) {
+  Scene scene(imaged());
+  scene.start();
+  scene.replica(Role::worker, 1).node = "node-a";
+  scene.fail(Role::worker, 1, 71);
+  scene.step();
+  EXPECT_TRUE(scene.record(Role::worker, 1).avoided_nodes.empty());
+}
+
 TEST(Failure, EachEndIsCountedOnceThoughTheOldReplicaStaysInView) {
   Scene scene(full_job().clean(api::CleanPodPolicy::none));
   scene.start();

@@ -16,7 +16,7 @@ TEST(RestartRule, AsksWhetherARestartCanHelp) {
     EXPECT_TRUE(rule.restarts(code, false, kBegin)) << code;
     EXPECT_EQ(rule.total(), 1) << code;
   }
-  for (const int code : {0, 64, 65, 76, 78, 90, 91, 124, 126, 127}) {
+  for (const int code : {0, 64, 65, 71, 76, 78, 90, 91, 124, 126, 127}) {
     RestartRule rule(1);
     EXPECT_FALSE(rule.restarts(code, false, kBegin)) << code;
     EXPECT_EQ(rule.total(), 0) << code;

@@ -8,11 +8,33 @@
 
 namespace muster::compute::cuda {
 
-// Throws Unavailable if a call of the CUDA runtime has failed; `what` names it.
+// Whether the error is one of the GPU, of its connections or of its driver, and not of a program.
+inline bool is_of_hardware(cudaError_t error) {
+  switch (error) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorHardwareStackError:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorNoDevice:  // after work on one
+    case cudaErrorSystemNotReady:
+    case cudaErrorOperatingSystem:
+    case cudaErrorExternalDevice:
+    case cudaErrorUnknown:  // what calls return once the GPU has fallen off the bus
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Throws Unavailable if a call of the CUDA runtime has found too little memory, and DeviceError if
+// it has failed otherwise; `what` names the call.
 inline void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
-  throw Unavailable(std::string(what) + ": expected success of the GPU, found " +
-                    cudaGetErrorName(error) + ": " + cudaGetErrorString(error));
+  const std::string message = std::string(what) + ": expected success of the GPU, found " +
+                              cudaGetErrorName(error) + ": " + cudaGetErrorString(error);
+  if (error == cudaErrorMemoryAllocation) throw Unavailable(message);
+  throw DeviceError(message, is_of_hardware(error));
 }
 
 }  // namespace muster::compute::cuda

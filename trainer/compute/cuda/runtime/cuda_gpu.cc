@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include <array>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "trainer/compute/cuda/runtime/cublas_lt.h"
 #include "trainer/compute/cuda/runtime/launch.h"
 #include "trainer/compute/cuda/runtime/nccl.h"
+#include "trainer/compute/cuda/runtime/nvml.h"
 
 namespace muster::compute::cuda {
 namespace {
@@ -216,6 +218,7 @@ namespace {
 struct Found {
   int gpus = 0;
   std::string why_none;
+  bool failed = false;
 };
 
 const Found& found_gpus() {
@@ -225,7 +228,8 @@ const Found& found_gpus() {
     if (error == cudaSuccess) return result;
     int driver = 0;
     cudaDriverGetVersion(&driver);
-    return Found{0, driver == 0 ? "this machine has no NVIDIA driver" : cudaGetErrorString(error)};
+    if (driver == 0) return Found{0, "this machine has no NVIDIA driver"};
+    return Found{0, cudaGetErrorString(error), is_of_hardware(error) && error != cudaErrorNoDevice};
   }();
   return found;
 }
@@ -240,8 +244,27 @@ std::string why_no_gpu() {
   return found_gpus().why_none;
 }
 
+bool gpus_have_failed() {
+  return found_gpus().failed;
+}
+
 std::unique_ptr<Gpu> open_gpu(int ordinal) {
   return std::make_unique<CudaGpu>(ordinal);
+}
+
+LookAtGpus look_at_gpus(int count) {
+  // NVML counts all GPUs of the machine, CUDA those that CUDA_VISIBLE_DEVICES names.
+  std::vector<std::string> places;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    std::array<char, 32> place{};
+    check(cudaDeviceGetPCIBusId(place.data(), place.size(), ordinal), "cudaDeviceGetPCIBusId");
+    places.emplace_back(place.data());
+  }
+  return [nvml = std::make_shared<Nvml>(), places = std::move(places)] {
+    std::vector<GpuUse> uses;
+    for (const std::string& place : places) uses.push_back(nvml->use_of(place));
+    return uses;
+  };
 }
 
 }  // namespace muster::compute::cuda

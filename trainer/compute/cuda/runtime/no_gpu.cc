@@ -16,8 +16,16 @@ std::string why_no_gpu() {
   return "";
 }
 
+bool gpus_have_failed() {
+  return false;
+}
+
 std::unique_ptr<Gpu> open_gpu(int) {
   throw std::logic_error("expected an ordinal below gpu_count(), which is 0");
+}
+
+LookAtGpus look_at_gpus(int) {
+  throw std::logic_error("expected at most gpu_count() GPUs, which is 0");
 }
 
 }  // namespace muster::compute::cuda

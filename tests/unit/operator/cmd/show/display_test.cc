@@ -60,5 +60,26 @@ TEST(ProgressLine, says_that_the_evaluator_is_waited_for) {
             "trained to step 1,500; the evaluator looks at the final checkpoint");
 }
 
+TEST(GpusText, says_what_is_known_of_each_while_the_job_runs) {
+  constexpr uint64_t kGibibyte = uint64_t{1} << 30;
+  api::JobStatus status;
+  status.progress = {{"step", 5},
+                     {"gpus",
+                      {{{"utilization", 0.934},
+                        {"memoryUsed", 2 * kGibibyte},
+                        {"memory", 80 * kGibibyte},
+                        {"watts", 411.6},
+                        {"memoryErrors", 0}},
+                       {{"utilization", 0}, {"memoryErrors", 1}}}}};
+  EXPECT_EQ(gpus_text(status), "");
+  api::Condition running;
+  running.type = "Running";
+  running.status = true;
+  status.conditions = {running};
+  EXPECT_EQ(gpus_text(status), "93 %, 2.0 of 80.0 GiB, 412 W; 0 %, 1 memory error");
+  status.progress.erase("gpus");
+  EXPECT_EQ(gpus_text(status), "");
+}
+
 }  // namespace
 }  // namespace muster::cmd

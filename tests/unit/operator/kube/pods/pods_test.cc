@@ -139,6 +139,25 @@ TEST(Pods, GetGpusWhereTheyComputeOnThem) {
   EXPECT_EQ(container_named(pod(job), "trainer")["resources"]["limits"]["nvidia.com/gpu"], 4);
 }
 
+TEST(Pods, PreferOtherNodesThanThoseOnWhichTheyLostAGpu) {
+  api::TrainingJob job = with_template(
+      R"({"spec": {"affinity": {"nodeAffinity":
+          {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}})");
+  api::ReplicaRecord record;
+  record.role = Role::worker;
+  record.index = 1;
+  record.avoided_nodes = {"node-a", "node-b"};
+  job.status.records = {record};
+  const auto preferred = [&](int index) -> Json {
+    return pod(job, Role::worker, index)["spec"]["affinity"]["nodeAffinity"]
+                                        ["preferredDuringSchedulingIgnoredDuringExecution"];
+  };
+  const Json expected = Json::parse(R"({"weight": 100, "preference": {"matchExpressions": [
+      {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["node-a", "node-b"]}]}})");
+  EXPECT_EQ(preferred(1), Json::array({Json{{"weight", 1}}, expected}));
+  EXPECT_EQ(preferred(0), Json::array({Json{{"weight", 1}}}));
+}
+
 TEST(Pods, GetNoGpusWithoutBeingAskedTo) {
   const Json of_ps = pod(on_gpus(), Role::ps, 0);
   EXPECT_EQ(container_named(of_ps, "trainer")["image"], "muster/trainer:1");

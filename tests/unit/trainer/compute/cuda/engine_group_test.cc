@@ -147,17 +147,20 @@ TEST(EngineGroup, EndsOnAllThreadsWhenOneDeviceFails) {
   Group together(3, normalized_network(), Adam{});
   together.start();
   fail_next_wait(dynamic_cast<cuda::CudaEngine&>(together.engine(1)).gpu());
-  std::atomic<int> ended{0};
+  std::atomic<int> failed{0}, ended{0};
   together.each([&](int i) {
     LossSums sums;
     sums.weight = sums.rows = 1;
     try {
       together.group().update(i, arguments_of(1, sums));
+    } catch (const DeviceError& error) {
+      if (error.lost()) ++failed;
     } catch (const Unavailable&) {
       ++ended;
     }
   });
-  EXPECT_EQ(ended, 3);
+  EXPECT_EQ(failed, 1);
+  EXPECT_EQ(ended, 2);
 }
 
 // By NCCL, as many GPUs as this machine has, up to two.

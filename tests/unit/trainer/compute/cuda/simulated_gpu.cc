@@ -186,7 +186,7 @@ class SimulatedGpu : public cuda::Gpu {
   }
   void fail_next_wait() { fails_ = true; }
   void wait() override {
-    if (std::exchange(fails_, false)) throw Unavailable("simulated GPU: it has failed");
+    if (std::exchange(fails_, false)) throw DeviceError("simulated GPU: it is lost", true);
     if (asked_.empty()) return;
     const Opened opened(*this);
     const host::FlushSubnormals flush;

@@ -1,0 +1,69 @@
+#include "trainer/loop/gpu_report.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "common/error.h"
+#include "common/log.h"
+#include "trainer/compute/cuda/gpus.h"
+
+namespace muster::loop {
+
+using compute::cuda::GpuUse;
+using compute::cuda::GpuWatch;
+
+namespace {
+
+// Calls `show(field of /progress, metric, value)` for each number; the value is optional.
+template <class Show>
+void for_each_number(const GpuUse& use, const Show& show) {
+  show("utilization", "gpu_utilization", use.utilization);
+  show("memoryUsed", "gpu_memory_used_bytes", use.memory_used);
+  show("memory", "gpu_memory_bytes", use.memory);
+  show("watts", "gpu_power_watts", use.watts);
+  show("memoryErrors", "gpu_memory_errors", use.memory_errors);
+}
+
+Json to_json(const std::vector<GpuUse>& uses) {
+  Json json = Json::object();
+  for (const GpuUse& use : uses) {
+    Json gpu = Json::object();
+    for_each_number(use, [&](const char* field, const char*, const auto& value) {
+      if (value) gpu[field] = *value;
+    });
+    json["gpus"].push_back(std::move(gpu));
+  }
+  return json;
+}
+
+}  // namespace
+
+void report_gpus(metrics::Reporter& reporter, const std::vector<compute::Device>& devices) {
+  const auto gpus = std::ranges::count(devices, compute::DeviceKind::cuda, &compute::Device::kind);
+  if (gpus == 0) return;
+  try {
+    report_gpus(reporter, std::make_shared<const GpuWatch>(
+                              compute::cuda::look_at_gpus(static_cast<int>(gpus))));
+  } catch (const Unavailable& error) {
+    log::info(std::string("how GPUs are used is not shown: ") + error.what());
+  }
+}
+
+void report_gpus(metrics::Reporter& reporter, const std::shared_ptr<const GpuWatch>& watch) {
+  reporter.also_say("gpus", [watch] { return to_json(watch->seen()); });
+  reporter.measure_first([&reporter, watch, shown = size_t{0}]() mutable {
+    std::vector<GpuUse> uses = watch->seen();
+    shown = std::max(shown, uses.size());
+    uses.resize(shown);  // where nothing is known any more, no old number stays
+    for (size_t i = 0; i < shown; ++i) {
+      for_each_number(uses[i], [&](const char*, const char* metric, const auto& value) {
+        const double number =
+            value ? static_cast<double>(*value) : std::numeric_limits<double>::quiet_NaN();
+        reporter.gauge(metric, number, {{"gpu", std::to_string(i)}});
+      });
+    }
+  });
+}
+
+}  // namespace muster::loop
