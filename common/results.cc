@@ -22,7 +22,10 @@ const Json& exported_step(const Json& result) {
   return exported.is_null() ? member(result, "step") : exported;
 }
 
-void take_metrics(const Json& evaluation, Json& results) {
+// The evaluation has `best` where it has found a better one than result.json, which was written
+// before it.
+void take_evaluation(const Json& evaluation, Json& results) {
+  if (member(evaluation, "best").is_object()) results["best"] = evaluation["best"];
   for (const char* name : {"validation", "test"}) {
     const Json& metrics = member(evaluation, name);
     if (!metrics.is_object()) continue;
@@ -37,6 +40,11 @@ void make_absolute(const fs::path& folder, Json& object, const char* field) {
   if (!path.empty()) object[field] = (fs::absolute(folder) / path).lexically_normal().string();
 }
 
+void name_files(const fs::path& folder, Json& results) {
+  for (const char* field : {"checkpoint", "model", "onnx"}) make_absolute(folder, results, field);
+  if (member(results, "best").is_object()) make_absolute(folder, results["best"], "checkpoint");
+}
+
 }  // namespace
 
 Json evaluation_of(const fs::path& folder, const Json& result) {
@@ -49,12 +57,9 @@ Json read_results(const fs::path& folder) {
   Json results = read_json_or_null(folder / "result.json");
   if (!results.is_object()) return nullptr;
   if (const Json step = exported_step(results); !step.is_null()) results["exportedStep"] = step;
-  make_absolute(folder, results, "checkpoint");
-  make_absolute(folder, results, "model");
-  make_absolute(folder, results, "onnx");
-  if (member(results, "best").is_object()) make_absolute(folder, results["best"], "checkpoint");
   const Json evaluation = evaluation_of(folder, results);
-  if (bool_or(evaluation, "final", false)) take_metrics(evaluation, results);
+  if (bool_or(evaluation, "final", false)) take_evaluation(evaluation, results);
+  name_files(folder, results);
   return results;
 }
 
@@ -72,7 +77,8 @@ Json read_final_evaluation(const fs::path& folder) {
     const Json evaluation = read_json_or_null(file);
     if (!bool_or(evaluation, "final", false)) continue;
     Json results = {{"exportedStep", member(evaluation, "step")}};
-    take_metrics(evaluation, results);
+    take_evaluation(evaluation, results);
+    name_files(folder, results);
     return results;
   }
   return nullptr;

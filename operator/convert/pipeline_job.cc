@@ -37,16 +37,19 @@ constexpr std::string_view kWithoutEffect[] = {"batch_queue_capacity",
                                                "use_static_shapes",
                                                "keep_checkpoint_every_n_hours"};
 
+std::string no_such_setting(const std::string& field) {
+  return field + ": Muster has no such setting";
+}
+
 class Conversion {
  public:
   Conversion(const ParsedPipeline& parsed, std::string name)
       : pipeline_(parsed.pipeline), name_(std::move(name)) {
     for (const std::string& field : parsed.unknown)
-      result_.not_carried.push_back(field + ": Muster has no such setting");
+      result_.not_carried.push_back(no_such_setting(field));
   }
 
   Converted run() {
-    require_model(pipeline_);
     if (!pipeline_.has_train_config()) throw missing("train_config");
     if (!pipeline_.has_train_input_reader()) throw missing("train_input_reader");
     for (const Difference& one : model_differences(pipeline_.model().ssd())) report(one);
@@ -149,8 +152,11 @@ class Conversion {
               {{"probability", as_written(options[i].random_horizontal_flip().probability())}}}});
       else if (options[i].has_ssd_random_crop())
         stages.push_back({{"ssdRandomCrop", Json::object()}});
-      else
-        not_carried(path, "Muster has no such stage");
+      else if (options[i].has_random_distort_color())
+        stages.push_back({{"colour", Json::object()}});
+      if (options[i].random_distort_color().color_ordering() != 0)
+        not_carried(path + ".random_distort_color.color_ordering",
+                    "contrast is changed last, as with 0");
       if (options[i].ssd_random_crop().operations_size() > 0)
         not_carried(path + ".ssd_random_crop.operations",
                     "the crop is made with the API's default operations");
@@ -308,7 +314,15 @@ class Conversion {
 }  // namespace
 
 Converted convert_pipeline(const ParsedPipeline& parsed, const std::string& name) {
-  return Conversion(parsed, name).run();
+  require_model(parsed.pipeline);
+  try {
+    return Conversion(parsed, name).run();
+  } catch (const Invalid& error) {
+    // What ends the conversion may follow from a field that is misspelt.
+    std::string message = error.what();
+    for (const std::string& field : parsed.unknown) message += "\n" + no_such_setting(field);
+    throw Invalid(message, error.exit_code());
+  }
 }
 
 std::string job_name_of(const std::string& file_name) {

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace muster::cmd {
 
 namespace {
 
+// Names of classes and files may hold what a terminal obeys, and line breaks.
 std::string plain(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (!value.is_string()) return value.dump();
+  std::string text = value.get<std::string>();
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return text;
 }
 
 void append_fields(const Json& object, const std::string& before, std::string& text) {
@@ -61,8 +68,8 @@ std::string prediction_text(const Json& one) {
                        numbers(one.at("target")));
   const bool right = one.at("predicted") == one.at("label");
   return fmt::format("sample {}: {} with probability {:.4f} (label {}{})\n", sample,
-                     plain(one.at("predicted")), one.at("probability").get<double>(),
-                     plain(one.at("label")), right ? "" : ": wrong");
+                     plain(one.at("class")), one.at("probability").get<double>(),
+                     plain(one.at("labelClass")), right ? "" : ": wrong");
 }
 
 std::string picture_text(const Json& one) {

@@ -61,6 +61,13 @@ convert::Converted converted_of(const std::vector<fs::path>& files) {
 }  // namespace
 
 int convert_files(const std::vector<fs::path>& files, const fs::path& output) {
+  for (const fs::path& file : files) {
+    std::error_code ignored;
+    if (fs::equivalent(file, output, ignored))
+      throw Invalid(
+          "--output: expected another file than those to convert, found " + output.string(),
+          kUsage);
+  }
   const convert::Converted converted = converted_of(files);
   const std::string text = text_of(converted, files);
   if (output.empty()) {

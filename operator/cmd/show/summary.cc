@@ -97,8 +97,10 @@ void take_metrics(const char* data, const Json& evaluation, Json& summary) {
   for (const char* name : {"loss", "accuracy"})
     summary[metric_field(data, name)] = member(metrics, name);
   if (!metrics.is_object()) return;
-  for (const auto& [name, value] : metrics.items())
+  for (const auto& [name, value] : metrics.items()) {
     if (value.is_number()) summary[metric_field(data, name)] = value;
+    if (value.is_null()) summary["notFinite"].push_back(metric_field(data, name));
+  }
 }
 
 // Returns the members that local jobs and jobs on a cluster have in common.
@@ -111,15 +113,17 @@ Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& 
   for (const char* field : {"epochs", "trainLoss", "trainAccuracy"}) {
     summary[field] = member(result, field);
   }
+  summary["notFinite"] = nullptr;
   take_metrics("validation", evaluation, summary);
   take_metrics("test", evaluation, summary);
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["wallSeconds"] = nullptr;
   for (const char* field :
        {"trainSeconds", "weightsDigest", "checkpoint", "model", "onnx", "secondsPerBatch",
-        "examplesPerSecond", "stoppedEarly", "reached", "best"}) {
+        "examplesPerSecond", "stoppedEarly", "reached", "best", "exportedStep"}) {
     summary[field] = member(result, field);
   }
+  if (const Json& best = member(evaluation, "best"); best.is_object()) summary["best"] = best;
   return summary;
 }
 

@@ -80,6 +80,14 @@ Json reached_text(const Json& summary) {
                      number_or(reached, "value", 0), grouped(integer_or(reached, "step", 0)));
 }
 
+// Where restoreBest has exported other weights than the last ones, their step stands beside them.
+Json model_text(const Json& summary) {
+  const Json& model = member(summary, "model");
+  const int64_t step = integer_or(summary, "exportedStep", -1);
+  if (!model.is_string() || step < 0 || step == integer_or(summary, "step", step)) return model;
+  return fmt::format("{}, of step {}", model.get<std::string>(), grouped(step));
+}
+
 std::string wall_text(double seconds) {
   return seconds < 60 ? fmt::format("{:.1f} s", seconds) : duration_text(seconds);
 }
@@ -104,6 +112,8 @@ std::string summary_rows(const Json& summary) {
     for (const std::string& field : metric_fields(summary, name))
       rows.add(metric_words(field), real(summary[field]), "{:.4f}");
   }
+  for (const Json& field : of("notFinite"))
+    rows.add(metric_words(field.get<std::string>()), "not a finite number");
   for (const auto& [name, why] : of("notEvaluated").items())
     rows.add(name + " data", "not evaluated: " + why.get<std::string>());
   const Json& seconds = of("trainSeconds");
@@ -114,7 +124,7 @@ std::string summary_rows(const Json& summary) {
   if (!of("parameters").is_null()) rows.add("parameters", parameters_text(of("parameters")));
   rows.add("weights (SHA-256)", of("weightsDigest"));
   rows.add("checkpoint", of("checkpoint"));
-  rows.add("model", of("model"));
+  rows.add("model", model_text(summary));
   rows.add("model as ONNX", of("onnx"));
   return rows.text();
 }

@@ -33,6 +33,17 @@ TEST(Convert, writes_a_manifest_that_is_valid_and_says_what_is_left_to_do) {
                                         HasSubstr("tfRecord: its files cannot be read here")));
 }
 
+TEST(Convert, does_not_write_over_what_it_reads) {
+  ScriptJob job("");
+  const auto pipeline = job.folder() / "pipeline.config";
+  fs::copy_file(fixture("ssd_mobilenet_v1_pets.config"), pipeline);
+  const std::string before = read_text(pipeline);
+  auto convert = job.muster({"convert", "pipeline.config", "--output", "./pipeline.config"});
+  EXPECT_EQ(convert->wait(), kUsage);
+  EXPECT_THAT(convert->output(), HasSubstr("expected another file than those to convert"));
+  EXPECT_EQ(read_text(pipeline), before);
+}
+
 TEST(Convert, prints_the_manifest_where_no_file_is_named) {
   ScriptJob job("");
   auto convert = job.muster({"convert", fixture("ssd_mobilenet_v1_pets.config")});

@@ -59,6 +59,17 @@ TEST_F(ResultsTest, NameFilesByTheirWholePathsAndHaveTheFinalEvaluation) {
   EXPECT_EQ(results["test"], (Json{{"error", "no such file"}}));
 }
 
+TEST_F(ResultsTest, HaveTheBestThatTheFinalEvaluationHasFound) {
+  end({{"step", 20}, {"best", {{"step", 10}, {"checkpoint", "checkpoints/ckpt-10-g1"}}}});
+  evaluate(20, {{"step", 20},
+                {"final", true},
+                {"best", {{"step", 20}, {"checkpoint", "checkpoints/ckpt-20-g1"}}}});
+  const Json expected = {{"step", 20},
+                         {"checkpoint", (root() / "checkpoints/ckpt-20-g1").string()}};
+  EXPECT_EQ(read_results(root())["best"], expected);
+  EXPECT_EQ(read_final_evaluation(root())["best"], expected);
+}
+
 TEST_F(ResultsTest, OfAnEvaluatorAreThoseThatItWroteLastThoughNoLeaderHasEndedYet) {
   EXPECT_TRUE(read_final_evaluation(root()).is_null());
   evaluate(30, {{"step", 30}, {"final", true}, {"test", {{"loss", 9}}}});

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "common/error.h"
+#include "common/log.h"
 #include "trainer/checkpoint/files/shards.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/checkpoint/tensorflow/tensorflow_checkpoint.h"
@@ -46,6 +47,18 @@ void require_finite(const std::string& file, const std::string& tensor,
                             tensor, *found, found - values.begin()));
 }
 
+// The root of a negative variance is not a number, nor is then anything that is computed with it.
+void warn_of_variances(const std::string& file, const std::string& tensor,
+                       const compute::ParameterTensor& target, std::span<const float> values) {
+  if (!target.name.ends_with("/moving_variance")) return;
+  const auto found = std::ranges::find_if(values, [](float v) { return v < 0; });
+  if (found == values.end()) return;
+  log::warning(fmt::format(
+      "{}: tensor {}: expected variances, found {} as element {}: until training has replaced it, "
+      "evaluations and predictions will not be numbers",
+      file, tensor, *found, found - values.begin()));
+}
+
 std::unique_ptr<WeightSource> open_folder(const fs::path& folder) {
   std::error_code ignored;
   if (fs::is_directory(folder / "checkpoints", ignored)) {
@@ -71,7 +84,15 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& from) {
   std::error_code ignored;
   if (fs::is_directory(from, ignored)) return open_folder(from);
   auto shards = std::make_unique<Shards>(from.string());
-  shards->add(from, nullptr);
+  try {
+    shards->add(from, nullptr);
+  } catch (const Invalid& error) {
+    throw Invalid(
+        std::string(error.what()) +
+            " (expected a safetensors file, or a TensorFlow checkpoint by its name without "
+            ".index or .data)",
+        error.exit_code());
+  }
   return shards;
 }
 
@@ -105,6 +126,7 @@ class Matching {
       const std::span<float> to = parameters.subspan(tensor.offset, tensor.count);
       source.read(name, to);
       require_finite(from_, name, to);
+      warn_of_variances(from_, name, tensor, to);
     }
     return std::move(result_);
   }

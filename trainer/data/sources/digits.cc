@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -194,12 +195,23 @@ std::string label_map_text(const records::LabelMap& labels) {
   return text;
 }
 
+void remove_matching(const fs::path& folder, const std::regex& names) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (std::regex_match(at->path().filename().string(), names)) found.push_back(at->path());
+  for (const fs::path& file : found)
+    if (!fs::remove(file, error) && error) throw WriteError(file.string() + ": " + error.message());
+}
+
 // The canvases of a part, in both formats.
 class PartWriter {
  public:
   PartWriter(const DigitsOptions& options, std::string name, uint64_t shards)
       : coco_(options.output / "coco"), name_(std::move(name)), labels_(label_map()) {
-    fs::create_directories(coco_ / name_);
+    remove_matching(options.output, std::regex(name_ + "-\\d{5}-of-\\d{5}\\.tfrecord"));
+    remove_matching(coco_ / name_, std::regex("\\d{6}\\.jpg"));
+    muster::create_directories(coco_ / name_);
     for (uint64_t i = 0; i < shards; ++i)
       writers_.push_back(std::make_unique<records::RecordWriter>(
           options.output / fmt::format("{}-{:05}-of-{:05}.tfrecord", name_, i, shards)));
@@ -254,26 +266,23 @@ class PartWriter {
   Json json_;
 };
 
-void require(bool fits, const char* option, const char* expected, uint64_t found) {
-  if (!fits) throw Invalid(fmt::format("{}: expected {}, found {}", option, expected, found));
+void require(DigitsOptions::Range range, const char* option, uint64_t found) {
+  if (found < range.least || found > range.most)
+    throw Invalid(
+        fmt::format("{}: expected {} to {}, found {}", option, range.least, range.most, found));
 }
 
 }  // namespace
 
 void make_digits(const DigitsOptions& options) {
-  constexpr uint64_t kMostCanvases = 1'000'000;
-  require(options.train >= 1 && options.train <= kMostCanvases, "--train", "1 to 1000000",
-          options.train);
-  require(options.validation >= 1 && options.validation <= kMostCanvases, "--validation",
-          "1 to 1000000", options.validation);
-  require(options.size >= 32 && options.size <= 2048, "--size", "32 to 2048 pixels", options.size);
-  require(options.most_digits >= 1 && options.most_digits <= 100, "--most-digits", "1 to 100",
-          options.most_digits);
-  require(options.shards >= 1 && options.shards <= 1000, "--shards", "1 to 1000", options.shards);
+  require(options.kCanvases, "--train", options.train);
+  require(options.kCanvases, "--validation", options.validation);
+  require(options.kSizes, "--size", options.size);
+  require(options.kMostDigits, "--most-digits", options.most_digits);
+  require(options.kShards, "--shards", options.shards);
   const Digits digits = read_digits(options);
-  require(options.size >= digits.height && options.size >= digits.width, "--size",
-          "at least the size of a digit", options.size);
-  fs::create_directories(options.output);
+  require({std::max(digits.height, digits.width), options.kSizes.most}, "--size", options.size);
+  muster::create_directories(options.output);
   write_file_atomically(options.output / "label_map.pbtxt", label_map_text(label_map()));
   const size_t border = digits.size() * 5 / 6;
   Painter painter(options, digits);

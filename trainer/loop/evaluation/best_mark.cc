@@ -22,10 +22,23 @@ void BestMark::take(const checkpoint::Store::Found& found, const Json& evaluatio
   mark(found);
 }
 
-void BestMark::settle(const checkpoint::Evaluations& evaluations) {
-  const auto result = best_of(evaluations, spec_);
-  if (!spec_.keeps_best() || !result || store_.step_of_best() == result->best.step) return;
-  if (const auto found = store_.of_step(result->best.step)) mark(*found);
+Json BestMark::settle(const checkpoint::Store::Found& final, const Json& evaluation) {
+  const checkpoint::Position& position = final.manifest.position;
+  const auto step_of_best = store_.step_of_best();
+  if (spec_.early_stopping && spec_.early_stopping->restore_best) {
+    const auto result = best_of(position.evaluations, spec_);
+    if (!result || step_of_best == result->best.step) return nullptr;
+    if (const auto found = store_.of_step(result->best.step)) mark(*found);
+    return nullptr;
+  }
+  const auto value = compared(evaluation);
+  if (!spec_.checkpoint.best_only || !value || step_of_best != position.step) return nullptr;
+  return {
+      {"metric", *spec_.checkpoint.best_only},
+      {"value", *value},
+      {"step", position.step},
+      {"epoch", position.epoch},
+      {"checkpoint", (std::filesystem::path("checkpoints") / final.directory.filename()).string()}};
 }
 
 void BestMark::mark(const checkpoint::Store::Found& found) {

@@ -21,9 +21,12 @@ class BestMark {
   // Marks `found` if `evaluation`, the content of its evaluations/<step>.json, is better than that
   // of the checkpoint that is marked. An error of the storage is logged.
   void take(const checkpoint::Store::Found& found, const Json& evaluation);
-  // Marks the checkpoint that rank 0 took for the best when the training ended, so that it is the
-  // one of result.json. `evaluations` are those of the final checkpoint.
-  void settle(const checkpoint::Evaluations& evaluations);
+  // To be called once the final checkpoint `final` is evaluated, with its `evaluation`. Where
+  // earlyStopping.restoreBest has rank 0 export the best weights, it marks the checkpoint that rank
+  // 0 took for the best when the training ended. Else, with bestOnly, rank 0 has written in
+  // result.json what was the best before: it returns what is to stand there instead, {"metric",
+  // "value", "step", "epoch", "checkpoint"}, if the final checkpoint is the best; else null.
+  Json settle(const checkpoint::Store::Found& final, const Json& evaluation);
 
  private:
   void mark(const checkpoint::Store::Found& found);

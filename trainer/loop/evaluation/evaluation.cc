@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -147,9 +148,15 @@ std::optional<Evaluation> evaluate_part(compute::Engine& engine, const spec::Tra
                                         const EvaluationData::Part& part, uint64_t step,
                                         std::stop_token stop) {
   auto result = evaluate(engine, *part.dataset, spec, stop);
-  if (result)
-    log::info(fmt::format("{} at step {}: {}", part.name, step, metrics_text(result->metrics)),
-              result->json());
+  if (!result) return result;
+  const bool finite = std::ranges::all_of(
+      result->metrics, [](const compute::Metric& metric) { return std::isfinite(metric.value); });
+  const std::string text =
+      fmt::format("{} at step {}: {}", part.name, step, metrics_text(result->metrics));
+  if (finite)
+    log::info(text, result->json());
+  else
+    log::warning(text + ": expected finite numbers", result->json());
   return result;
 }
 

@@ -102,7 +102,9 @@ class SamplePredictor {
     } else if (compute::describe(spec().loss).labels == compute::LabelKind::classes) {
       const auto most = std::max_element(outputs_.begin(), outputs_.end());
       json["predicted"] = most - outputs_.begin();
+      json["class"] = format_.class_name(static_cast<size_t>(most - outputs_.begin()));
       json["label"] = batch.labels[0];
+      json["labelClass"] = format_.class_name(static_cast<size_t>(batch.labels[0]));
       json["probability"] = *most;
       json["probabilities"] = outputs_;
     } else {

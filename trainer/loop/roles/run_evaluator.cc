@@ -89,11 +89,19 @@ class EvaluatorLoop {
   // Returns true if `found` is the final checkpoint of this training.
   bool evaluate_one(const checkpoint::Store::Found& found, std::stop_token stop) {
     const bool final = is_final(found.manifest);
-    if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final, stop))
-      return false;
+    std::optional<Json> evaluation =
+        evaluate(final ? to_export(store_, found, training_.spec) : found, final, stop);
+    if (!evaluation) return false;
+    if (final) settle_best(found, std::move(*evaluation));
     last_ = found.directory;
-    if (final) best_.settle(found.manifest.position.evaluations);
     return final;
+  }
+
+  void settle_best(const checkpoint::Store::Found& final, Json evaluation) {
+    Json best = best_.settle(final, evaluation);
+    if (best.is_null()) return;
+    evaluation["best"] = std::move(best);
+    write_evaluation(membership_.storage, evaluation);
   }
 
   // Whether training ends there. One that has ended early ends there with more epochs, too.
@@ -107,9 +115,10 @@ class EvaluatorLoop {
            (only_longer && has_ended(manifest.position.evaluations, training_.spec));
   }
 
-  // Returns false if the checkpoint was pruned meanwhile, as there is a newer one; or if asked to
-  // stop.
-  bool evaluate(const checkpoint::Store::Found& found, bool final, std::stop_token stop) {
+  // Returns the content of its evaluations/<step>.json, or nothing if the checkpoint was pruned
+  // meanwhile, as there is a newer one, or if asked to stop.
+  std::optional<Json> evaluate(const checkpoint::Store::Found& found, bool final,
+                               std::stop_token stop) {
     const auto& manifest = found.manifest;
     const uint64_t step = manifest.position.step;
     const auto& layout = engine_->layout();
@@ -118,7 +127,7 @@ class EvaluatorLoop {
                     manifest.model + "\"");
     // Held until it is known whether this checkpoint is the best.
     const auto lease = store_.lease(found, membership_.role_name);
-    if (!lease) return false;
+    if (!lease) return std::nullopt;
     {
       compute::HostView parameters(engine_->parameters());
       checkpoint::load_weights(found, layout, parameters.values());
@@ -128,13 +137,13 @@ class EvaluatorLoop {
     const ShowPicture show = [&](const std::string& tag, const Picture& picture) {
       events_->image(tag, step, picture.png, picture.height, picture.width);
     };
-    const auto json = evaluate_step(*engine_, training_, data_, membership_.storage,
-                                    manifest.position, final, show, nullptr, stop);
-    if (!json) return false;
+    std::optional<Json> json = evaluate_step(*engine_, training_, data_, membership_.storage,
+                                             manifest.position, final, show, nullptr, stop);
+    if (!json) return std::nullopt;
     publish(*json, step);
     best_.take(found, *json);
     set_state(final ? "done" : "waiting", step);
-    return true;
+    return json;
   }
 
   void publish(const Json& json, uint64_t step) {

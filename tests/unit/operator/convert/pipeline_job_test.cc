@@ -248,6 +248,23 @@ TEST(ConvertPipeline, SaysWhichPartIsMissing) {
   EXPECT_THAT(problems_of(one.job), IsEmpty());
 }
 
+TEST(ConvertPipeline, TakesOverADistortionOfColours) {
+  const char* from = "ssd_random_crop {}";
+  const auto with = [&](const std::string& settings) {
+    return converted_with(from, ("random_distort_color { " + settings + " }").c_str());
+  };
+  const Converted plain = with("");
+  EXPECT_EQ(training_of(plain)["data"]["train"]["augment"][1], Json::parse(R"({"colour": {}})"));
+  EXPECT_THAT(plain.not_carried, Each(Not(HasSubstr("distort"))));
+  EXPECT_THAT(with("color_ordering: 1").not_carried, Contains(HasSubstr("color_ordering")));
+}
+
+TEST(ConvertPipeline, NamesMisspeltFieldsThoughTheConversionFails) {
+  EXPECT_THAT([] { converted_with("num_classes: 90", "num_clases: 90"); },
+              ThrowsMessage<Invalid>(AllOf(HasSubstr("num_classes: expected 1 or more"),
+                                           HasSubstr("num_clases: Muster has no such setting"))));
+}
+
 TEST(ConvertPipeline, NamesEachSettingThatDiffersFromMustersModel) {
   const std::pair<const char*, const char*> changes[] = {
       {"matched_threshold: 0.5", "matched_threshold: 0.6"},

@@ -46,6 +46,27 @@ TEST(SummaryTest, SaysOfATrainingWhichValueHasEndedIt) {
   EXPECT_THAT(text_of(result), testing::Not(HasSubstr("stopWhen")));
 }
 
+TEST(SummaryTest, SaysWhichMetricsAreNoNumbers) {
+  const test::TemporaryFolder scratch;
+  const local::JobDirectory directory(scratch.path());
+  write_file_atomically(directory.result(), R"({"step": 5})");
+  std::filesystem::create_directory(scratch.path() / "evaluations");
+  write_file_atomically(scratch.path() / "evaluations/5.json",
+                        R"({"final": true, "validation": {"loss": null, "accuracy": 0.5}})");
+  api::TrainingJob job;
+  job.status.conditions.push_back({"Succeeded", true, "", "", {}});
+  const Json summary = summary_of(directory, job, {}, 1);
+  EXPECT_EQ(summary["notFinite"], Json::array({"validationLoss"}));
+  EXPECT_THAT(summary_rows(summary),
+              testing::ContainsRegex("validation loss +not a finite number\n"));
+}
+
+TEST(SummaryTest, SaysOfWhichStepTheExportedModelIs) {
+  const Json result = {
+      {"step", 8800}, {"exportedStep", 5500}, {"model", "model/model.safetensors"}};
+  EXPECT_THAT(text_of(result), testing::ContainsRegex("model\\.safetensors, of step 5,500\n"));
+}
+
 TEST(SummaryTest, NamesTheFilesOfTheExportedModel) {
   Json result = {
       {"step", 8800}, {"model", "model/model.safetensors"}, {"onnx", "model/model.onnx"}};

@@ -165,7 +165,7 @@ TEST_F(DigitsTest, OfTheLastSixthAreSeenInValidationAlone) {
 
 TEST_F(DigitsTest, AreRefusedForOptionsThatCannotBe) {
   options_.size = 31;
-  EXPECT_EQ(refusal(), "--size: expected 32 to 2048 pixels, found 31");
+  EXPECT_EQ(refusal(), "--size: expected 32 to 2048, found 31");
   options_.size = 64;
   options_.most_digits = 0;
   EXPECT_EQ(refusal(), "--most-digits: expected 1 to 100, found 0");

@@ -60,7 +60,7 @@ TEST_F(BestMarkTest, KnowsWhatTheProcessBeforeHasMarked) {
   EXPECT_EQ(take(second, 300, 0.9, 0.9), 300u);
 }
 
-TEST_F(BestMarkTest, MarksInTheEndWhatRankZeroTookForTheBest) {
+TEST_F(BestMarkTest, MarksInTheEndWhatRankZeroHasExported) {
   spec_.early_stopping = spec::EarlyStoppingSpec{"validationAccuracy", 1, 0.2, true};
   const compute::ParameterLayout layout = checkpoint::test_layout();
   const std::vector<float> values(layout.size());
@@ -68,12 +68,33 @@ TEST_F(BestMarkTest, MarksInTheEndWhatRankZeroTookForTheBest) {
     checkpoint::publish(store_, checkpoint::test_manifest(step, 1), layout, values);
   BestMark mark(store_, spec_, storage_);
   EXPECT_EQ(take(mark, 200, 0.5, 0.9), 200u);
-  checkpoint::Evaluations evaluations;
-  mark.settle(evaluations);
+  checkpoint::Store::Found final{storage_ / "checkpoints" / "ckpt-200-g1",
+                                 checkpoint::test_manifest(200, 1)};
+  const Json evaluation = {{"validation", {{"accuracy", 0.9}}}};
+  EXPECT_TRUE(mark.settle(final, evaluation).is_null());
   EXPECT_EQ(store_.step_of_best(), 200u);
-  evaluations.best = checkpoint::Best{0.8, 100, 1};
-  mark.settle(evaluations);
+  final.manifest.position.evaluations.best = checkpoint::Best{0.8, 100, 1};
+  EXPECT_TRUE(mark.settle(final, evaluation).is_null());
   EXPECT_EQ(store_.step_of_best(), 100u);
+}
+
+TEST_F(BestMarkTest, TellsOfAFinalCheckpointThatIsTheBest) {
+  spec_.checkpoint.best_only = "validationAccuracy";
+  BestMark mark(store_, spec_, storage_);
+  take(mark, 100, 0.5, 0.8);
+  checkpoint::Store::Found final{storage_ / "checkpoints" / "ckpt-200-g1",
+                                 checkpoint::test_manifest(200, 1)};
+  final.manifest.position.evaluations.kept = checkpoint::Best{0.8, 100, 1};
+  EXPECT_EQ(take(mark, 200, 0.4, 0.7), 100u);
+  EXPECT_TRUE(mark.settle(final, {{"validation", {{"accuracy", 0.7}}}}).is_null());
+  EXPECT_EQ(store_.step_of_best(), 100u);
+  EXPECT_EQ(take(mark, 200, 0.4, 0.9), 200u);
+  const Json best = mark.settle(final, {{"validation", {{"accuracy", 0.9}}}});
+  EXPECT_EQ(store_.step_of_best(), 200u);
+  EXPECT_EQ(best["metric"], "validationAccuracy");
+  EXPECT_EQ(best["value"], 0.9);
+  EXPECT_EQ(best["step"], 200);
+  EXPECT_EQ(best["checkpoint"], "checkpoints/ckpt-200-g1");
 }
 
 TEST_F(BestMarkTest, PassesOverWhatHasNoSuchNumber) {
