@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kToBeSet = "PATH_TO_BE_CONFIGURED";
 constexpr size_t kLongestName = 40;
+constexpr int64_t kMostReplicas = 1000;
 constexpr int64_t kSteps = 200'000;  // where a pipeline trains without an end
 
 // Fields that say how TensorFlow goes about its work, and nothing of what comes of it.
@@ -204,7 +205,7 @@ class Conversion {
   bool is_synchronous() const { return pipeline_.train_config().sync_replicas(); }
   int64_t replicas() const {
     const int64_t wanted = pipeline_.train_config().replicas_to_aggregate();
-    return is_synchronous() ? std::clamp<int64_t>(wanted, 1, 1000) : 1;
+    return is_synchronous() ? std::clamp<int64_t>(wanted, 1, kMostReplicas) : 1;
   }
 
   void set_length() {
@@ -214,7 +215,12 @@ class Conversion {
     if (batch % replicas() != 0)
       not_carried(
           "train_config.batch_size",
-          fmt::format("{} samples cannot be shared out evenly to {} replicas", batch, replicas()));
+          fmt::format("{} samples cannot be shared out evenly to {} replicas; each takes {}", batch,
+                      replicas(), training_["batchSize"].get<int64_t>()));
+    if (is_synchronous() && train.replicas_to_aggregate() > kMostReplicas)
+      not_carried(
+          "train_config.replicas_to_aggregate",
+          fmt::format("{}; {} replicas are taken", train.replicas_to_aggregate(), kMostReplicas));
     training_["steps"] = train.num_steps() > 0 ? int64_t{train.num_steps()} : kSteps;
     if (train.num_steps() == 0)
       not_carried("train_config.num_steps",

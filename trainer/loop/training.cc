@@ -56,7 +56,7 @@ Training to_training(Document document) {
 // replica does so, and finds the same number: it is part of the training's fingerprint.
 void decide_classes(Document& document) {
   Json& training = document.value();
-  std::string why = "none";
+  std::string why;
   spec::fill_in_classes(training, [&](const std::string&, const spec::DataSource& train) {
     auto facts = data::look_at(train);
     if (facts && !facts->malformed.empty()) why = facts->malformed;
@@ -66,7 +66,10 @@ void decide_classes(Document& document) {
   });
   if (!spec::leaves_classes_open(member(training, "model"))) return;
   Problems problems(document);
-  problems.report("model.classes", spec::kExpectedClasses, why);
+  if (why.empty())
+    problems.report("model.classes", spec::kExpectedClasses, "none");
+  else
+    problems.report("data.train", "data, which say how many classes the model has", why);
   require_no_problems(problems.sorted(), kBadInput);
 }
 

@@ -55,9 +55,8 @@ TEST(TrainingTest, TakesTheClassesOfAModelFromTheDataIfTheyAreLeftOpen) {
     FAIL() << "there are no images";
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), kBadInput);
-    EXPECT_THAT(error.what(), HasSubstr("training.yaml:1: model.classes: expected a number of "
-                                        "classes, since data.train does not say how many there "
-                                        "are, found " +
+    EXPECT_THAT(error.what(), HasSubstr("training.yaml:4: data.train: expected data, which say how "
+                                        "many classes the model has, found " +
                                         (folder / "images").string() + ": expected a folder"));
   }
   for (const char* name : {"a/1.png", "b/1.png", "c/1.png"})
