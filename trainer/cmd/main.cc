@@ -17,6 +17,7 @@
 #include "trainer/cmd/output.h"
 #include "trainer/data/sources/digits.h"
 #include "trainer/group/address.h"
+#include "trainer/group/identity.h"
 #include "trainer/loop/guard.h"
 #include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/predict_pictures.h"
@@ -261,6 +262,7 @@ void allow_all_descriptors() {
 int main(int argc, char** argv) {
   muster::keep_freed_memory();
   setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages have what matters
+  muster::group::keep_openssl();
   muster::cmd::allow_all_descriptors();
   const std::string program = std::filesystem::path(argv[0]).filename();
   return muster::finish_output(program, muster::cmd::run(argc, argv));

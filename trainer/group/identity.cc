@@ -49,6 +49,10 @@ std::shared_ptr<SSL_CTX> make_context() {
 
 }  // namespace
 
+void keep_openssl() {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+}
+
 Identity Identity::load(const std::filesystem::path& folder) {
   Identity identity;
   const auto certificate_file = folder / KeyPair::kCertificateFile,

@@ -13,6 +13,10 @@ class ServerCredentials;
 
 namespace muster::group {
 
+// Keeps OpenSSL from cleaning up when the process ends: gRPC's threads use it until then. To be
+// called before anything else uses OpenSSL.
+void keep_openssl();
+
 // An identity is what the replicas of a job know each other by: the job's key pair
 // (common/key_pair.h). Connections are TLS then; each end shows the job's certificate and accepts
 // no other. Without a key pair, connections are plaintext, and whoever reaches a port is believed.
