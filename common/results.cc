@@ -6,6 +6,7 @@
 
 #include "common/json.h"
 #include "common/json_file.h"
+#include "common/metric_name.h"
 
 namespace muster {
 
@@ -30,8 +31,10 @@ void take_evaluation(const Json& evaluation, Json& results) {
     const Json& metrics = member(evaluation, name);
     if (!metrics.is_object()) continue;
     results[name] = Json::object();
-    for (const auto& [metric, value] : metrics.items())
+    for (const auto& [metric, value] : metrics.items()) {
       if (!value.is_object()) results[name][metric] = value;
+      if (value.is_null()) results["notFinite"].push_back(metric_field(name, metric));
+    }
   }
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kToBeSet = "PATH_TO_BE_CONFIGURED";
 constexpr size_t kLongestName = 40;
+constexpr size_t kMostNamed = 5;  // fields of a pipeline that cannot be converted
 constexpr int64_t kMostReplicas = 1000;
 constexpr int64_t kSteps = 200'000;  // where a pipeline trains without an end
 
@@ -51,6 +52,7 @@ class Conversion {
   }
 
   Converted run() {
+    require_model(pipeline_);
     if (!pipeline_.has_train_config()) throw missing("train_config");
     if (!pipeline_.has_train_input_reader()) throw missing("train_input_reader");
     for (const Difference& one : model_differences(pipeline_.model().ssd())) report(one);
@@ -320,13 +322,15 @@ class Conversion {
 }  // namespace
 
 Converted convert_pipeline(const ParsedPipeline& parsed, const std::string& name) {
-  require_model(parsed.pipeline);
   try {
     return Conversion(parsed, name).run();
   } catch (const Invalid& error) {
     // What ends the conversion may follow from a field that is misspelt.
     std::string message = error.what();
-    for (const std::string& field : parsed.unknown) message += "\n" + no_such_setting(field);
+    const size_t named = std::min(parsed.unknown.size(), kMostNamed);
+    for (size_t i = 0; i < named; ++i) message += "\n" + no_such_setting(parsed.unknown[i]);
+    if (named < parsed.unknown.size())
+      message += fmt::format("\nand {} more fields", parsed.unknown.size() - named);
     throw Invalid(message, error.exit_code());
   }
 }

@@ -86,7 +86,7 @@ void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdic
   const bool everybody = verdict.action == FailureAction::restart_job;
   if (everybody) restart_everybody(draft);
   std::string message = end + (everybody ? "; the whole job restarts" : "; it restarts");
-  if (elsewhere) message += ", if it can on another node than " + replica.node;
+  if (elsewhere) message += ", on another node than " + replica.node + " if there is one";
   if (left_as_asked(replica)) message += ", which does not count against backoffLimit";
   if (verdict.counts && replica.role != Role::evaluator) {
     message += " (restart " + std::to_string(draft.status.restarts) + " of " +

@@ -39,7 +39,7 @@ struct ObservedReplica {
   bool ended_first = false;      // `deleting`, but it had ended by itself before it was asked
   int restarts = 0;              // in place so far, of its container or within it
   std::optional<int> exit_code;  // of its end; of one that lives, before it was restarted last
-  std::string node;    // that it is or was on; empty: none yet, or the cluster has no nodes
+  std::string node;              // where it runs or ran; empty: nowhere yet, or not known
   std::string reason;  // OOMKilled, Evicted, Preempted, NodeLost, RunnerLost, CrashLoopBackOff,
                        // ImagePullBackOff, ...
   std::string explanation;  // what the cluster says of the reason of one that lives

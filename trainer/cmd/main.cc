@@ -154,18 +154,14 @@ CLI::App* add_digits_command(CLI::App& app, data::DigitsOptions& options) {
   digits->add_option("--labels", options.labels, "Their IDX labels")
       ->default_val("examples/data/mnist/train-labels-idx1-ubyte.gz");
   digits->add_option("--output", options.output, "The folder to write to")->required();
-  const auto add_number = [digits](const char* option, uint64_t& number, const char* what,
-                                   data::DigitsOptions::Range range) {
-    digits->add_option(option, number, what)
-        ->check(CLI::Range(range.least, range.most))
-        ->capture_default_str();
+  const auto add_number = [digits](const char* option, uint64_t& number, const char* what) {
+    digits->add_option(option, number, what)->check(CLI::NonNegativeNumber)->capture_default_str();
   };
-  add_number("--train", options.train, "Canvases for training", options.kCanvases);
-  add_number("--validation", options.validation, "Canvases for validation", options.kCanvases);
-  add_number("--size", options.size, "Height and width of a canvas, in pixels", options.kSizes);
-  add_number("--most-digits", options.most_digits, "Digits of a canvas, at most",
-             options.kMostDigits);
-  add_number("--shards", options.shards, "TFRecord files for training", options.kShards);
+  add_number("--train", options.train, "Canvases for training");
+  add_number("--validation", options.validation, "Canvases for validation");
+  add_number("--size", options.size, "Height and width of a canvas, in pixels");
+  add_number("--most-digits", options.most_digits, "Digits of a canvas, at most");
+  add_number("--shards", options.shards, "TFRecord files for training");
   digits->add_option("--seed", options.seed, "Seed of all that is drawn")->capture_default_str();
   digits->footer("Example:\n  " + app.get_name() + " data digits --output digits");
   return digits;

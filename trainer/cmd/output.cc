@@ -8,7 +8,7 @@ namespace muster::cmd {
 
 namespace {
 
-// Names of classes and files may hold what a terminal obeys, and line breaks.
+// Names of classes and files may hold line breaks and escape sequences of terminals.
 std::string plain(const Json& value) {
   if (!value.is_string()) return value.dump();
   std::string text = value.get<std::string>();

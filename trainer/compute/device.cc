@@ -51,8 +51,6 @@ std::vector<Device> choose_devices(const std::string& wanted, int count) {
                     fmt::join(choices, " or "), wanted));
   const bool named = wanted == name_of(DeviceKind::cuda);
   const bool use_gpus = named || (wanted == choices.front() && cuda::gpu_count() > 0);
-  if (use_gpus && cuda::gpus_have_failed())
-    throw DeviceError("device: expected GPUs that work, found: " + cuda::why_no_gpu(), true);
   if (use_gpus && cuda::gpu_count() < count)
     throw Invalid(
         fmt::format("device: expected {} GPU{} that this process can use, found {} "

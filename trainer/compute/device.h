@@ -22,8 +22,7 @@ std::string to_string(const Device& device);  // "cpu:0"
 const std::vector<std::string>& device_choices();
 
 // Returns the first `count` devices of the kind that `wanted` names. Throws Invalid if `wanted` is
-// not one of device_choices() or there are too few, and DeviceError where "cuda" finds that a GPU
-// or its driver has failed.
+// not one of device_choices(), or if there are too few.
 std::vector<Device> choose_devices(const std::string& wanted, int count);
 
 }  // namespace muster::compute

@@ -1,5 +1,7 @@
 #include "trainer/compute/other_parameters.h"
 
+#include <stdexcept>
+
 namespace muster::compute {
 
 OtherParameters::OtherParameters(Engine& engine, std::span<float> parameters)
@@ -17,7 +19,11 @@ OtherParameters::OtherParameters(Engine& engine, std::span<float> parameters)
 
 OtherParameters::~OtherParameters() {
   if (before_.empty()) {
-    engine_.parameters().write({0, copy_.size()}, copy_).wait();
+    try {
+      engine_.parameters().write({0, copy_.size()}, copy_).wait();
+    } catch (const std::runtime_error&) {
+      // A device that has failed says so again with the next work.
+    }
     return;
   }
   HostMemory view(before_);

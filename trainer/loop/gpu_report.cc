@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
-#include "common/error.h"
 #include "common/log.h"
 #include "trainer/compute/cuda/gpus.h"
 
@@ -12,6 +13,7 @@ namespace muster::loop {
 
 using compute::cuda::GpuUse;
 using compute::cuda::GpuWatch;
+using compute::cuda::LookAtGpus;
 
 namespace {
 
@@ -23,6 +25,22 @@ void for_each_number(const GpuUse& use, const Show& show) {
   show("memory", "gpu_memory_bytes", use.memory);
   show("watts", "gpu_power_watts", use.watts);
   show("memoryErrors", "gpu_memory_errors", use.memory_errors);
+}
+
+void tell_not_shown(const std::runtime_error& error) {
+  log::info(std::string("how GPUs are used is not shown: ") + error.what());
+}
+
+// Returns what looks as `look` does, and logs the first failure.
+LookAtGpus told_once(LookAtGpus look) {
+  return [look = std::move(look), told = false]() mutable {
+    try {
+      return look();
+    } catch (const std::runtime_error& error) {
+      if (!std::exchange(told, true)) tell_not_shown(error);
+      throw;
+    }
+  };
 }
 
 Json to_json(const std::vector<GpuUse>& uses) {
@@ -44,9 +62,9 @@ void report_gpus(metrics::Reporter& reporter, const std::vector<compute::Device>
   if (gpus == 0) return;
   try {
     report_gpus(reporter, std::make_shared<const GpuWatch>(
-                              compute::cuda::look_at_gpus(static_cast<int>(gpus))));
-  } catch (const Unavailable& error) {
-    log::info(std::string("how GPUs are used is not shown: ") + error.what());
+                              told_once(compute::cuda::look_at_gpus(static_cast<int>(gpus)))));
+  } catch (const std::runtime_error& error) {  // training goes on without these numbers
+    tell_not_shown(error);
   }
 }
 

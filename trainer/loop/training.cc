@@ -69,7 +69,7 @@ void decide_classes(Document& document) {
   if (why.empty())
     problems.report("model.classes", spec::kExpectedClasses, "none");
   else
-    problems.report("data.train", "data, which say how many classes the model has", why);
+    problems.report("data.train", "data that say how many classes the model has", why);
   require_no_problems(problems.sorted(), kBadInput);
 }
 

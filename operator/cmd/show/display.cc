@@ -139,7 +139,7 @@ std::string gpus_text(const api::JobStatus& status) {
   const auto gibibytes = [](const Json& bytes) {
     return bytes.get<double>() / static_cast<double>(uint64_t{1} << 30);
   };
-  std::string text;
+  std::vector<std::string> gpus;
   for (const Json& gpu : member(status.progress, "gpus")) {
     std::vector<std::string> parts;
     if (const Json& share = member(gpu, "utilization"); share.is_number())
@@ -152,9 +152,9 @@ std::string gpus_text(const api::JobStatus& status) {
       parts.push_back(fmt::format("{:.0f} W", watts.get<double>()));
     if (const int64_t errors = integer_or(gpu, "memoryErrors", 0); errors > 0)
       parts.push_back(fmt::format("{} memory error{}", errors, errors == 1 ? "" : "s"));
-    text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(parts, ", "));
+    gpus.push_back(parts.empty() ? "unknown" : fmt::format("{}", fmt::join(parts, ", ")));
   }
-  return text;
+  return fmt::format("{}", fmt::join(gpus, "; "));
 }
 
 std::string conditions_text(const api::JobStatus& status) {

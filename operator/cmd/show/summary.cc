@@ -113,7 +113,7 @@ Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& 
   for (const char* field : {"epochs", "trainLoss", "trainAccuracy"}) {
     summary[field] = member(result, field);
   }
-  summary["notFinite"] = nullptr;
+  summary["notFinite"] = member(evaluation, "notFinite");
   take_metrics("validation", evaluation, summary);
   take_metrics("test", evaluation, summary);
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);

@@ -99,7 +99,7 @@ void JobPods::create_pod(const api::TrainingJob& job, const Json& pod) {
     throw Unavailable(*why);  // to look again, and say so
   }
   try {
-    const std::optional<std::string> found = writer_.create(pod);
+    const std::optional<std::string> found = writer_.create(elsewhere(job, pod));
     if (found) conflicts_.report(job, kube::pods(), name_of(pod), *found);
   } catch (const ApiInvalid& error) {
     checks_.learn_refusal(job, pod, judge_refusal(error.status()), now_());

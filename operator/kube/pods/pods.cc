@@ -1,6 +1,7 @@
 #include "operator/kube/pods/pods.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/digest.h"
 #include "common/json.h"
@@ -102,17 +103,13 @@ std::optional<std::string> too_long_variable(const Json& container) {
   return std::nullopt;
 }
 
-// Makes the replica prefer other nodes than those on which it has lost a GPU; where there is no
-// other, it still runs.
-void avoid_nodes(const api::TrainingJob& job, const plan::CreateReplica& replica, Json& spec) {
-  const auto record = std::ranges::find_if(job.status.records, [&](const api::ReplicaRecord& one) {
-    return one.role == replica.role && one.index == replica.index;
-  });
-  if (record == job.status.records.end() || record->avoided_nodes.empty()) return;
-  const Json elsewhere = {
-      {"key", "kubernetes.io/hostname"}, {"operator", "NotIn"}, {"values", record->avoided_nodes}};
-  spec["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"].push_back(
-      {{"weight", 100}, {"preference", {{"matchExpressions", Json::array({elsewhere})}}}});
+// Returns the member of a value that a user's template may have given any type: null, which the API
+// server takes for absent, becomes `empty`. Returns null for a value of another type.
+Json* member_like(Json* parent, const char* name, const Json& empty) {
+  if (parent == nullptr) return nullptr;
+  Json& value = (*parent)[name];
+  if (value.is_null()) value = empty;
+  return value.type() == empty.type() ? &value : nullptr;
 }
 
 }  // namespace
@@ -143,7 +140,6 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
   // Reserved names in a template are refused by validation; here they lose, in any container.
   if (users_spec.contains("containers")) drop_variables(users_spec["containers"], api::is_reserved);
   Json spec = merge_template(default_pod_spec(job, replica, container, settings), users_spec);
-  avoid_nodes(job, replica, spec);
   spec["restartPolicy"] = restart_policy_of(job, replica.role, users_spec);
   if (!is_tfjob(job)) {  // else the pod's name is the host name, and no Service has the job's name
     spec["hostname"] = host_name(job, replica.role, replica.index);
@@ -154,6 +150,24 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
               {"metadata", metadata_of(job, replica, container, member(of_user, "metadata"))},
               {"spec", std::move(spec)}};
   if (!job.training.is_null()) move_long_tf_config(pod, container);
+  return pod;
+}
+
+Json elsewhere(const api::TrainingJob& job, Json pod) {
+  std::set<std::string> nodes;
+  for (const api::ReplicaRecord& record : job.status.records)
+    nodes.insert(record.avoided_nodes.begin(), record.avoided_nodes.end());
+  if (nodes.empty()) return pod;
+  Json* affinity = member_like(&pod["spec"], "affinity", Json::object());
+  affinity = member_like(affinity, "nodeAffinity", Json::object());
+  Json* preferred =
+      member_like(affinity, "preferredDuringSchedulingIgnoredDuringExecution", Json::array());
+  if (preferred == nullptr) return pod;
+  Json fields = Json::array();
+  for (const std::string& node : nodes)
+    fields.push_back(
+        {{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", Json::array({node})}});
+  preferred->push_back({{"weight", 100}, {"preference", {{"matchFields", std::move(fields)}}}});
   return pod;
 }
 

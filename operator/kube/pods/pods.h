@@ -27,6 +27,11 @@ struct PodSettings {
 Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
             const PodSettings& settings);
 
+// Returns the pod of pod_of() with the wish to run on none of the nodes on which a replica of the
+// job has lost a GPU. Where there are no other nodes, it still runs. A template whose affinity has
+// not the types that it should have is left alone: the API server refuses it.
+Json elsewhere(const api::TrainingJob& job, Json pod);
+
 // Returns why this operator makes no such pod, although the API server may take it: a service
 // account that the settings do not allow, a variable that is too long to start a program with.
 // Returns nothing for a pod that it makes.

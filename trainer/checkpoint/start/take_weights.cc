@@ -47,7 +47,7 @@ void require_finite(const std::string& file, const std::string& tensor,
                             tensor, *found, found - values.begin()));
 }
 
-// The root of a negative variance is not a number, nor is then anything that is computed with it.
+// The square root of a negative variance is not a number, and makes the outputs no numbers either.
 void warn_of_variances(const std::string& file, const std::string& tensor,
                        const compute::ParameterTensor& target, std::span<const float> values) {
   if (!target.name.ends_with("/moving_variance")) return;
@@ -55,7 +55,7 @@ void warn_of_variances(const std::string& file, const std::string& tensor,
   if (found == values.end()) return;
   log::warning(fmt::format(
       "{}: tensor {}: expected variances, found {} as element {}: until training has replaced it, "
-      "evaluations and predictions will not be numbers",
+      "evaluations and predictions may not be numbers",
       file, tensor, *found, found - values.begin()));
 }
 

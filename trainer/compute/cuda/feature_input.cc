@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "common/error.h"
 
@@ -37,7 +38,7 @@ std::shared_ptr<void> FeatureInput::serve(std::span<const std::byte> memory, Con
 void FeatureInput::end(const Served& served) noexcept {
   try {
     finish_reading();
-  } catch (const Unavailable&) {
+  } catch (const std::runtime_error&) {
     // A GPU that has failed copies nothing any more.
   }
   if (served.pinned) gpu_.unpin(served.memory.data());

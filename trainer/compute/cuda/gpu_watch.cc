@@ -17,12 +17,14 @@ struct GpuWatch::State {
   Mutex mutex;
   ConditionVariable changed;
   bool ended MUSTER_GUARDED_BY(mutex) = false;
+  bool looking MUSTER_GUARDED_BY(mutex) = false;
   std::vector<GpuUse> seen MUSTER_GUARDED_BY(mutex);
   Clock::time_point when MUSTER_GUARDED_BY(mutex);
 
   void run() {
     MutexLock lock(mutex);
     while (!ended) {
+      looking = true;
       lock.unlock();
       std::vector<GpuUse> found;
       try {
@@ -32,6 +34,8 @@ struct GpuWatch::State {
       lock.lock();
       seen = std::move(found);
       when = Clock::now();
+      looking = false;
+      changed.notify_all();
       changed.wait_for(lock, times.period, [&]() MUSTER_REQUIRES(mutex) { return ended; });
     }
   }
@@ -44,9 +48,11 @@ GpuWatch::GpuWatch(LookAtGpus look, const Times& times) : state_(std::make_share
 }
 
 GpuWatch::~GpuWatch() {
-  const MutexLock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->ended = true;
   state_->changed.notify_all();
+  state_->changed.wait_for(lock, state_->times.patience,
+                           [&]() MUSTER_REQUIRES(state_->mutex) { return !state_->looking; });
 }
 
 std::vector<GpuUse> GpuWatch::seen() const {

@@ -14,13 +14,14 @@ class GpuWatch {
  public:
   struct Times {
     std::chrono::milliseconds period{2000};
-    // For so long what was seen counts; a look takes milliseconds.
+    // What was seen counts for this long; a look takes milliseconds.
     std::chrono::milliseconds fresh{30000};
+    // The destructor waits this long for a look that is under way.
+    std::chrono::milliseconds patience{1000};
   };
 
   explicit GpuWatch(LookAtGpus look) : GpuWatch(std::move(look), Times()) {}
   GpuWatch(LookAtGpus look, const Times& times);
-  // Does not wait for a look that is under way.
   ~GpuWatch();
   GpuWatch(const GpuWatch&) = delete;
   GpuWatch& operator=(const GpuWatch&) = delete;

@@ -20,15 +20,12 @@ int gpu_count();
 // a build without CUDA.
 std::string why_no_gpu();
 
-// Whether gpu_count() is 0 because a GPU or its driver has failed.
-bool gpus_have_failed();
-
-// Opens the GPU with this ordinal, which must be below gpu_count(). Throws Unavailable if it cannot
-// be used.
+// Opens the GPU with this ordinal, which must be below gpu_count(). Throws DeviceError or
+// Unavailable if it cannot be used.
 std::unique_ptr<Gpu> open_gpu(int ordinal);
 
 // Returns what looks at the first `count` GPUs; may be called by any thread. Throws Unavailable if
-// the driver's library for that cannot be used.
+// the driver's library for that cannot be used, and DeviceError if a GPU does not answer.
 LookAtGpus look_at_gpus(int count);
 
 }  // namespace muster::compute::cuda

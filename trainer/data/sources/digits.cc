@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "trainer/data/files/idx.h"
@@ -28,6 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kClasses = 10;
+struct Range {
+  uint64_t least, most;
+};
+constexpr Range kCanvases{1, 1'000'000}, kSizes{32, 2048}, kMostDigits{1, 100}, kShards{1, 1000};
+constexpr const char* kLabelMap = "label_map.pbtxt";
 constexpr int kTries = 50;            // to find a place for a digit beside the others
 constexpr float kMostOverlap = 0.1f;  // IoU of two digits' boxes
 
@@ -195,6 +201,13 @@ std::string label_map_text(const records::LabelMap& labels) {
   return text;
 }
 
+// Whether an earlier call has written to the folder.
+bool is_ours(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path file = folder / kLabelMap;
+  return fs::is_regular_file(file, ignored) && read_file(file) == label_map_text(label_map());
+}
+
 void remove_matching(const fs::path& folder, const std::regex& names) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -209,8 +222,6 @@ class PartWriter {
  public:
   PartWriter(const DigitsOptions& options, std::string name, uint64_t shards)
       : coco_(options.output / "coco"), name_(std::move(name)), labels_(label_map()) {
-    remove_matching(options.output, std::regex(name_ + "-\\d{5}-of-\\d{5}\\.tfrecord"));
-    remove_matching(coco_ / name_, std::regex("\\d{6}\\.jpg"));
     muster::create_directories(coco_ / name_);
     for (uint64_t i = 0; i < shards; ++i)
       writers_.push_back(std::make_unique<records::RecordWriter>(
@@ -266,24 +277,35 @@ class PartWriter {
   Json json_;
 };
 
-void require(DigitsOptions::Range range, const char* option, uint64_t found) {
+void require(Range range, const char* option, uint64_t found) {
   if (found < range.least || found > range.most)
     throw Invalid(
-        fmt::format("{}: expected {} to {}, found {}", option, range.least, range.most, found));
+        fmt::format("{}: expected {} to {}, found {}", option, range.least, range.most, found),
+        kUsage);
 }
 
 }  // namespace
 
 void make_digits(const DigitsOptions& options) {
-  require(options.kCanvases, "--train", options.train);
-  require(options.kCanvases, "--validation", options.validation);
-  require(options.kSizes, "--size", options.size);
-  require(options.kMostDigits, "--most-digits", options.most_digits);
-  require(options.kShards, "--shards", options.shards);
+  require(kCanvases, "--train", options.train);
+  require(kCanvases, "--validation", options.validation);
+  require(kSizes, "--size", options.size);
+  require(kMostDigits, "--most-digits", options.most_digits);
+  require(kShards, "--shards", options.shards);
   const Digits digits = read_digits(options);
-  require({std::max(digits.height, digits.width), options.kSizes.most}, "--size", options.size);
+  if (const size_t most = std::max(digits.height, digits.width); options.size < most)
+    throw Invalid(fmt::format("--size: expected at least {}, the size of a digit, found {}", most,
+                              options.size),
+                  kUsage);
   muster::create_directories(options.output);
-  write_file_atomically(options.output / "label_map.pbtxt", label_map_text(label_map()));
+  if (is_ours(options.output)) {
+    for (const char* part : {"train", "validation"}) {
+      remove_matching(options.output,
+                      std::regex(std::string(part) + "-\\d{5}-of-\\d{5}\\.tfrecord"));
+      remove_matching(options.output / "coco" / part, std::regex("\\d{6}\\.jpg"));
+    }
+  }
+  write_file_atomically(options.output / kLabelMap, label_map_text(label_map()));
   const size_t border = digits.size() * 5 / 6;
   Painter painter(options, digits);
   PartWriter train(options, "train", options.shards);

@@ -7,11 +7,6 @@ namespace muster::data {
 
 // A small set for detectors: digits of MNIST on canvases, with the boxes around them.
 struct DigitsOptions {
-  struct Range {
-    uint64_t least, most;
-  };
-  static constexpr Range kCanvases{1, 1'000'000}, kSizes{32, 2048}, kMostDigits{1, 100},
-      kShards{1, 1000};
   std::filesystem::path images, labels;     // IDX files, plain or gzip
   std::filesystem::path output;             // a folder, made if it is not there
   uint64_t train = 2000, validation = 400;  // canvases
@@ -28,8 +23,9 @@ struct DigitsOptions {
 //   coco/train.json and coco/validation.json with the images in coco/train and coco/validation: the
 //     same canvases as COCO has them.
 // Canvases for training show the first five sixths of the digits, those for validation the others.
-// Removes first what an earlier call has written there. The same options give the same bytes.
-// Throws Invalid for files that cannot be read and options out of range, and WriteError.
+// Where label_map.pbtxt shows that an earlier call has written there, its records and images are
+// removed first. The same options give the same bytes. Throws Invalid for files that cannot be read
+// and (kUsage) for options out of range, and WriteError.
 void make_digits(const DigitsOptions& options);
 
 }  // namespace muster::data

@@ -1,45 +1,37 @@
 #include "trainer/loop/batches/device_threads.h"
 
-#include <algorithm>
-#include <exception>
-#include <vector>
+#include <utility>
 
 #include "common/error.h"
 
 namespace muster::loop {
-
-namespace {
-
-void rethrow_one(const std::vector<std::exception_ptr>& failures) {
-  for (const std::exception_ptr& failure : failures) {
-    try {
-      if (failure) std::rethrow_exception(failure);
-    } catch (const DeviceError&) {
-      throw;
-    } catch (...) {  // perhaps only because another device has failed
-    }
-  }
-  const auto first = std::ranges::find_if(
-      failures, [](const std::exception_ptr& failure) { return failure != nullptr; });
-  if (first != failures.end()) std::rethrow_exception(*first);
-}
-
-}  // namespace
 
 DeviceThreads::DeviceThreads(int devices, bool exclusive)
     : team_(devices > 1 ? std::make_unique<host::Team>(devices, exclusive) : nullptr) {}
 
 void DeviceThreads::each(const std::function<void(int)>& work) {
   if (!team_) return work(0);
-  std::vector<std::exception_ptr> failures(static_cast<size_t>(team_->count()));
   team_->run([&](host::TeamThread member) {
     try {
       work(member.index);
+    } catch (const DeviceError&) {
+      keep(/*of_device=*/true);
     } catch (...) {
-      failures[static_cast<size_t>(member.index)] = std::current_exception();
+      keep(/*of_device=*/false);
     }
   });
-  rethrow_one(failures);
+  const MutexLock lock(mutex_);
+  of_device_ = false;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// Keeps the exception that is being handled. Those that follow from it come later, but for a
+// device's error: other devices may give up before it is thrown.
+void DeviceThreads::keep(bool of_device) {
+  const MutexLock lock(mutex_);
+  if (failure_ && (of_device_ || !of_device)) return;
+  failure_ = std::current_exception();
+  of_device_ = of_device;
 }
 
 }  // namespace muster::loop

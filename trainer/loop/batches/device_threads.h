@@ -1,8 +1,10 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 
+#include "common/mutex.h"
 #include "trainer/host/team.h"
 
 namespace muster::loop {
@@ -14,11 +16,16 @@ class DeviceThreads {
   DeviceThreads(int devices, bool exclusive);
 
   // Runs work(device) for each device, on that device's thread. Once all have returned, it throws
-  // a DeviceError that one has thrown, or else what the first of those that failed has thrown.
+  // the DeviceError that was thrown first, or without one whatever was thrown first.
   void each(const std::function<void(int)>& work);
 
  private:
+  void keep(bool of_device);
+
   std::unique_ptr<host::Team> team_;  // null with one device
+  Mutex mutex_;
+  std::exception_ptr failure_ MUSTER_GUARDED_BY(mutex_);
+  bool of_device_ MUSTER_GUARDED_BY(mutex_) = false;  // failure_ is a DeviceError
 };
 
 }  // namespace muster::loop

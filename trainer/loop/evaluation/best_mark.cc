@@ -33,6 +33,10 @@ Json BestMark::settle(const checkpoint::Store::Found& final, const Json& evaluat
   }
   const auto value = compared(evaluation);
   if (!spec_.checkpoint.best_only || !value || step_of_best != position.step) return nullptr;
+  // Rank 0 may know of a better one, which the evaluator has passed over.
+  const auto& kept = position.evaluations.kept;
+  const compute::Better better = spec::metric_of(spec_.model.loss, spec_.best_metric()).better;
+  if (!improves(better, *value, kept ? std::optional(kept->value) : std::nullopt)) return nullptr;
   return {
       {"metric", *spec_.checkpoint.best_only},
       {"value", *value},

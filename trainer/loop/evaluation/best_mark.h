@@ -22,10 +22,10 @@ class BestMark {
   // of the checkpoint that is marked. An error of the storage is logged.
   void take(const checkpoint::Store::Found& found, const Json& evaluation);
   // To be called once the final checkpoint `final` is evaluated, with its `evaluation`. Where
-  // earlyStopping.restoreBest has rank 0 export the best weights, it marks the checkpoint that rank
-  // 0 took for the best when the training ended. Else, with bestOnly, rank 0 has written in
-  // result.json what was the best before: it returns what is to stand there instead, {"metric",
-  // "value", "step", "epoch", "checkpoint"}, if the final checkpoint is the best; else null.
+  // earlyStopping.restoreBest has rank 0 export the best weights, it marks the checkpoint that
+  // result.json names as the best. Otherwise, with bestOnly, result.json names what was the best
+  // before the end: it returns what is to stand there instead, {"metric", "value", "step", "epoch",
+  // "checkpoint"}, if the final checkpoint is better; else null.
   Json settle(const checkpoint::Store::Found& final, const Json& evaluation);
 
  private:

@@ -179,8 +179,8 @@ void write_evaluation(const std::filesystem::path& storage, const Json& evaluati
 std::optional<Json> evaluate_step(compute::Engine& engine, const Training& training,
                                   const EvaluationData& data, const std::filesystem::path& storage,
                                   const checkpoint::Position& position, bool final,
-                                  const ShowPicture& show, const Json& known,
-                                  std::stop_token stop) {
+                                  const ShowPicture& show, const Json& known, std::stop_token stop,
+                                  const std::function<void(Json&)>& complete) {
   const uint64_t step = position.step;
   Json json = {{"step", step}, {"epoch", position.epoch}, {"final", final}};
   const size_t without_parts = json.size();
@@ -197,6 +197,7 @@ std::optional<Json> evaluate_step(compute::Engine& engine, const Training& train
       json[part.name] = evaluation->json();
     }
   }
+  if (complete) complete(json);
   if (json.size() > without_parts) write_evaluation(storage, json);
   return json;
 }

@@ -79,10 +79,12 @@ void write_evaluation(const std::filesystem::path& storage, const Json& evaluati
 // on the test data too; writes evaluations/<step>.json below `storage` (unless empty) and returns
 // its content. Publishes the pictures of each part. Data that cannot be used appear in it as
 // {"error": problem}. Parts that `known`, an earlier result for these weights, already contains are
-// not evaluated again. Returns nothing, and writes no file, if `stop` was requested meanwhile.
+// not evaluated again. `complete`, if there is one, may add to the content before it is written.
+// Returns nothing, and writes no file, if `stop` was requested meanwhile.
 std::optional<Json> evaluate_step(compute::Engine& engine, const Training& training,
                                   const EvaluationData& data, const std::filesystem::path& storage,
                                   const checkpoint::Position& position, bool final,
-                                  const ShowPicture& show, const Json& known, std::stop_token stop);
+                                  const ShowPicture& show, const Json& known, std::stop_token stop,
+                                  const std::function<void(Json&)>& complete = {});
 
 }  // namespace muster::loop

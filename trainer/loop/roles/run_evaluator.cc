@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -89,19 +90,16 @@ class EvaluatorLoop {
   // Returns true if `found` is the final checkpoint of this training.
   bool evaluate_one(const checkpoint::Store::Found& found, std::stop_token stop) {
     const bool final = is_final(found.manifest);
-    std::optional<Json> evaluation =
-        evaluate(final ? to_export(store_, found, training_.spec) : found, final, stop);
-    if (!evaluation) return false;
-    if (final) settle_best(found, std::move(*evaluation));
+    const auto judge = [&](const checkpoint::Store::Found& evaluated, Json& evaluation) {
+      best_.take(evaluated, evaluation);
+      if (!final) return;
+      if (Json best = best_.settle(found, evaluation); !best.is_null())
+        evaluation["best"] = std::move(best);
+    };
+    if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final, judge, stop))
+      return false;
     last_ = found.directory;
     return final;
-  }
-
-  void settle_best(const checkpoint::Store::Found& final, Json evaluation) {
-    Json best = best_.settle(final, evaluation);
-    if (best.is_null()) return;
-    evaluation["best"] = std::move(best);
-    write_evaluation(membership_.storage, evaluation);
   }
 
   // Whether training ends there. One that has ended early ends there with more epochs, too.
@@ -115,10 +113,11 @@ class EvaluatorLoop {
            (only_longer && has_ended(manifest.position.evaluations, training_.spec));
   }
 
-  // Returns the content of its evaluations/<step>.json, or nothing if the checkpoint was pruned
-  // meanwhile, as there is a newer one, or if asked to stop.
-  std::optional<Json> evaluate(const checkpoint::Store::Found& found, bool final,
-                               std::stop_token stop) {
+  using Judge = std::function<void(const checkpoint::Store::Found& evaluated, Json& evaluation)>;
+  // Calls `judge` before the result is written. Returns false if the checkpoint was pruned
+  // meanwhile, as there is a newer one; or if asked to stop.
+  bool evaluate(const checkpoint::Store::Found& found, bool final, const Judge& judge,
+                std::stop_token stop) {
     const auto& manifest = found.manifest;
     const uint64_t step = manifest.position.step;
     const auto& layout = engine_->layout();
@@ -127,7 +126,7 @@ class EvaluatorLoop {
                     manifest.model + "\"");
     // Held until it is known whether this checkpoint is the best.
     const auto lease = store_.lease(found, membership_.role_name);
-    if (!lease) return std::nullopt;
+    if (!lease) return false;
     {
       compute::HostView parameters(engine_->parameters());
       checkpoint::load_weights(found, layout, parameters.values());
@@ -137,13 +136,13 @@ class EvaluatorLoop {
     const ShowPicture show = [&](const std::string& tag, const Picture& picture) {
       events_->image(tag, step, picture.png, picture.height, picture.width);
     };
-    std::optional<Json> json = evaluate_step(*engine_, training_, data_, membership_.storage,
-                                             manifest.position, final, show, nullptr, stop);
-    if (!json) return std::nullopt;
+    const auto json =
+        evaluate_step(*engine_, training_, data_, membership_.storage, manifest.position, final,
+                      show, nullptr, stop, [&](Json& evaluation) { judge(found, evaluation); });
+    if (!json) return false;
     publish(*json, step);
-    best_.take(found, *json);
     set_state(final ? "done" : "waiting", step);
-    return json;
+    return true;
   }
 
   void publish(const Json& json, uint64_t step) {

@@ -55,7 +55,7 @@ TEST(TrainingTest, TakesTheClassesOfAModelFromTheDataIfTheyAreLeftOpen) {
     FAIL() << "there are no images";
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), kBadInput);
-    EXPECT_THAT(error.what(), HasSubstr("training.yaml:4: data.train: expected data, which say how "
+    EXPECT_THAT(error.what(), HasSubstr("training.yaml:4: data.train: expected data that say how "
                                         "many classes the model has, found " +
                                         (folder / "images").string() + ": expected a folder"));
   }

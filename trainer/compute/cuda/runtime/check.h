@@ -8,19 +8,15 @@
 
 namespace muster::compute::cuda {
 
-// Whether the error is one of the GPU, of its connections or of its driver, and not of a program.
-inline bool is_of_hardware(cudaError_t error) {
+// Whether the error, of a call after the GPU was opened, is one of the hardware.
+constexpr bool is_of_hardware(cudaError_t error) {
   switch (error) {
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorContained:
     case cudaErrorHardwareStackError:
-    case cudaErrorDevicesUnavailable:
-    case cudaErrorNoDevice:  // after work on one
-    case cudaErrorSystemNotReady:
-    case cudaErrorOperatingSystem:
-    case cudaErrorExternalDevice:
-    case cudaErrorUnknown:  // what calls return once the GPU has fallen off the bus
+    case cudaErrorNoDevice:  // these two are what calls return once the GPU has left the bus
+    case cudaErrorUnknown:
       return true;
     default:
       return false;

@@ -16,6 +16,7 @@ constexpr size_t kWorkspace = size_t{32} << 20;
 
 void expect_success(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
+  check(cudaPeekAtLastError(), what);  // an error of the GPU is told as such
   throw Unavailable(std::string(what) + ": expected success of cuBLASLt, found status " +
                     std::to_string(static_cast<int>(status)));
 }

@@ -105,8 +105,9 @@ class CudaGpu : public Gpu {
     if (!*watch_) return check(cudaStreamSynchronize(work_), "cudaStreamSynchronize");
     while (true) {
       const cudaError_t state = cudaStreamQuery(work_);
+      if (state != cudaErrorNotReady) check(state, "cudaStreamQuery");
       (*watch_)();
-      if (state != cudaErrorNotReady) return check(state, "cudaStreamQuery");
+      if (state == cudaSuccess) return;
       std::this_thread::yield();
     }
   }
@@ -218,7 +219,6 @@ namespace {
 struct Found {
   int gpus = 0;
   std::string why_none;
-  bool failed = false;
 };
 
 const Found& found_gpus() {
@@ -228,8 +228,7 @@ const Found& found_gpus() {
     if (error == cudaSuccess) return result;
     int driver = 0;
     cudaDriverGetVersion(&driver);
-    if (driver == 0) return Found{0, "this machine has no NVIDIA driver"};
-    return Found{0, cudaGetErrorString(error), is_of_hardware(error) && error != cudaErrorNoDevice};
+    return Found{0, driver == 0 ? "this machine has no NVIDIA driver" : cudaGetErrorString(error)};
   }();
   return found;
 }
@@ -242,10 +241,6 @@ int gpu_count() {
 
 std::string why_no_gpu() {
   return found_gpus().why_none;
-}
-
-bool gpus_have_failed() {
-  return found_gpus().failed;
 }
 
 std::unique_ptr<Gpu> open_gpu(int ordinal) {

@@ -33,6 +33,7 @@ class Nccl {
 
   void expect_success(ncclResult_t result, const char* what) const {
     if (result == ncclSuccess) return;
+    check(cudaPeekAtLastError(), what);  // an error of the GPU is told as such
     throw Unavailable(std::string(what) +
                       ": expected success of NCCL, found: " + error_text(result));
   }

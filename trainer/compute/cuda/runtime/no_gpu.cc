@@ -16,10 +16,6 @@ std::string why_no_gpu() {
   return "";
 }
 
-bool gpus_have_failed() {
-  return false;
-}
-
 std::unique_ptr<Gpu> open_gpu(int) {
   throw std::logic_error("expected an ordinal below gpu_count(), which is 0");
 }

@@ -70,13 +70,14 @@ TEST(GpusText, says_what_is_known_of_each_while_the_job_runs) {
                         {"memory", 80 * kGibibyte},
                         {"watts", 411.6},
                         {"memoryErrors", 0}},
+                       Json::object(),
                        {{"utilization", 0}, {"memoryErrors", 1}}}}};
   EXPECT_EQ(gpus_text(status), "");
   api::Condition running;
   running.type = "Running";
   running.status = true;
   status.conditions = {running};
-  EXPECT_EQ(gpus_text(status), "93 %, 2.0 of 80.0 GiB, 412 W; 0 %, 1 memory error");
+  EXPECT_EQ(gpus_text(status), "93 %, 2.0 of 80.0 GiB, 412 W; unknown; 0 %, 1 memory error");
   status.progress.erase("gpus");
   EXPECT_EQ(gpus_text(status), "");
 }

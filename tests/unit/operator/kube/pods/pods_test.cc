@@ -139,23 +139,42 @@ TEST(Pods, GetGpusWhereTheyComputeOnThem) {
   EXPECT_EQ(container_named(pod(job), "trainer")["resources"]["limits"]["nvidia.com/gpu"], 4);
 }
 
-TEST(Pods, PreferOtherNodesThanThoseOnWhichTheyLostAGpu) {
-  api::TrainingJob job = with_template(
-      R"({"spec": {"affinity": {"nodeAffinity":
-          {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}})");
-  api::ReplicaRecord record;
-  record.role = Role::worker;
-  record.index = 1;
-  record.avoided_nodes = {"node-a", "node-b"};
-  job.status.records = {record};
-  const auto preferred = [&](int index) -> Json {
-    return pod(job, Role::worker, index)["spec"]["affinity"]["nodeAffinity"]
-                                        ["preferredDuringSchedulingIgnoredDuringExecution"];
-  };
-  const Json expected = Json::parse(R"({"weight": 100, "preference": {"matchExpressions": [
-      {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["node-a", "node-b"]}]}})");
-  EXPECT_EQ(preferred(1), Json::array({Json{{"weight", 1}}, expected}));
-  EXPECT_EQ(preferred(0), Json::array({Json{{"weight", 1}}}));
+api::TrainingJob avoiding(const char* affinity) {
+  api::TrainingJob job =
+      with_template((R"({"spec": {"affinity": )" + std::string(affinity) + "}}").c_str());
+  job.status.records.resize(2);
+  job.status.records[0].avoided_nodes = {"node-b"};
+  job.status.records[1].avoided_nodes = {"node-a", "node-b"};
+  return job;
+}
+
+TEST(Pods, PreferOtherNodesThanThoseOnWhichAReplicaLostAGpu) {
+  const Json wish = Json::parse(R"({"weight": 100, "preference": {"matchFields": [
+      {"key": "metadata.name", "operator": "NotIn", "values": ["node-a"]},
+      {"key": "metadata.name", "operator": "NotIn", "values": ["node-b"]}]}})");
+  const char* field = "preferredDuringSchedulingIgnoredDuringExecution";
+  for (const char* affinity :
+       {"null", "{}", R"({"nodeAffinity": null})",
+        R"({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": null}})"}) {
+    const api::TrainingJob job = avoiding(affinity);
+    EXPECT_EQ(elsewhere(job, pod(job))["spec"]["affinity"]["nodeAffinity"][field],
+              Json::array({wish}))
+        << affinity;
+  }
+  const api::TrainingJob job = avoiding(
+      R"({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}})");
+  EXPECT_EQ(elsewhere(job, pod(job))["spec"]["affinity"]["nodeAffinity"][field],
+            Json::array({Json{{"weight", 1}}, wish}));
+  EXPECT_EQ(elsewhere(trained(), pod(trained())), pod(trained()));
+}
+
+TEST(Pods, LeaveAnAffinityOfAWrongTypeToTheApiServer) {
+  for (const char* affinity :
+       {"7", "[]", R"({"nodeAffinity": "x"})",
+        R"({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": {}}})"}) {
+    const api::TrainingJob job = avoiding(affinity);
+    EXPECT_EQ(elsewhere(job, pod(job)), pod(job)) << affinity;
+  }
 }
 
 TEST(Pods, GetNoGpusWithoutBeingAskedTo) {

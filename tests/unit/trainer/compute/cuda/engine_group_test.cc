@@ -146,7 +146,7 @@ TEST(EngineGroup, ShowsTheMemoryOfAllAsOne) {
 TEST(EngineGroup, EndsOnAllThreadsWhenOneDeviceFails) {
   Group together(3, normalized_network(), Adam{});
   together.start();
-  fail_next_wait(dynamic_cast<cuda::CudaEngine&>(together.engine(1)).gpu());
+  lose(dynamic_cast<cuda::CudaEngine&>(together.engine(1)).gpu());
   std::atomic<int> failed{0}, ended{0};
   together.each([&](int i) {
     LossSums sums;

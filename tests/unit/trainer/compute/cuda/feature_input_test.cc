@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "common/error.h"
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 
 namespace muster::compute::testing {
@@ -134,6 +135,15 @@ TEST_P(FeatureInputTest, ReadsNothingOnceItsServiceHasEnded) {
   served.reset();
   std::ranges::fill(values, -4.0f);
   EXPECT_EQ(taken(one), Rows({1, 2, 3}));
+}
+
+TEST_P(FeatureInputTest, EndsItsServiceThoughTheGpuIsLost) {
+  auto service = input.serve(memory(), Content::changing);
+  const Batch next = batch({7, 8});
+  input.prepare(next);
+  lose(*gpu);
+  EXPECT_THROW(taken(next), DeviceError);
+  service.reset();
 }
 
 TEST_P(FeatureInputTest, ForgetsWhatItHasPreparedForAnEmptyBatch) {

@@ -184,9 +184,9 @@ class SimulatedGpu : public cuda::Gpu {
   void multiply(const cuda::MatrixProduct& product) override {
     add([product] { multiply_now(product); });
   }
-  void fail_next_wait() { fails_ = true; }
+  void lose() { lost_ = true; }
   void wait() override {
-    if (std::exchange(fails_, false)) throw DeviceError("simulated GPU: it is lost", true);
+    require_there();
     if (asked_.empty()) return;
     const Opened opened(*this);
     const host::FlushSubnormals flush;
@@ -215,6 +215,7 @@ class SimulatedGpu : public cuda::Gpu {
     add([this] { await_brought(); });
   }
   void await_brought() override {
+    require_there();
     const Opened opened(*this);
     for (const Work& copy : std::exchange(brought_, {})) copy();
   }
@@ -224,6 +225,7 @@ class SimulatedGpu : public cuda::Gpu {
 
   Completion fetch(void* to, const void* from, size_t bytes) override {
     return Completion([=, this] {
+      require_there();
       const Opened opened(*this);
       std::memcpy(to, from, bytes);
     });
@@ -259,6 +261,10 @@ class SimulatedGpu : public cuda::Gpu {
     SimulatedGpu& gpu_;
   };
 
+  void require_there() const {
+    if (lost_) throw DeviceError("simulated GPU: it is lost", true);
+  }
+
   void open(int change) {
     const std::lock_guard lock(mutex_);
     const bool before = opened_ > 0;
@@ -276,7 +282,7 @@ class SimulatedGpu : public cuda::Gpu {
   std::map<void*, size_t> allocations_;
   int opened_ = 0;
   bool recording_ = false;
-  bool fails_ = false;
+  bool lost_ = false;
   std::vector<Work> asked_, recorded_, brought_;
   std::set<const void*> pinned_;
 };
@@ -366,8 +372,8 @@ std::vector<std::unique_ptr<cuda::GpuLink>> SimulatedGpu::link(std::span<cuda::G
 
 }  // namespace
 
-void fail_next_wait(cuda::Gpu& gpu) {
-  dynamic_cast<SimulatedGpu&>(gpu).fail_next_wait();
+void lose(cuda::Gpu& gpu) {
+  dynamic_cast<SimulatedGpu&>(gpu).lose();
 }
 
 std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order, bool linkable) {

@@ -19,7 +19,7 @@ enum class ThreadOrder { ascending, descending };
 std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order = ThreadOrder::ascending,
                                               bool linkable = true);
 
-// Makes the next wait for a simulated GPU throw Unavailable.
-void fail_next_wait(cuda::Gpu& gpu);
+// From now on every wait for a simulated GPU throws DeviceError.
+void lose(cuda::Gpu& gpu);
 
 }  // namespace muster::compute::testing

@@ -1,9 +1,12 @@
 #include "trainer/data/sources/digits.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
+#include "common/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/objects.h"
@@ -161,6 +164,30 @@ TEST_F(DigitsTest, OfTheLastSixthAreSeenInValidationAlone) {
     for (const detection::Object& object : row.objects) EXPECT_EQ(object.label, 9);
   for (const RowObjects& row : objects_of(*records(folder, "train")))
     for (const detection::Object& object : row.objects) EXPECT_LT(object.label, 9);
+}
+
+TEST_F(DigitsTest, TakeThePlaceOfAnEarlierSet) {
+  options_.shards = 3;
+  options_.train = 7;
+  make("again");
+  options_.shards = 2;
+  options_.train = 5;
+  const fs::path folder = make("again");
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  EXPECT_EQ(names, (std::set<std::string>{
+                       "coco", "label_map.pbtxt", "train-00000-of-00002.tfrecord",
+                       "train-00001-of-00002.tfrecord", "validation-00000-of-00001.tfrecord"}));
+  EXPECT_EQ(std::ranges::distance(fs::directory_iterator(folder / "coco/train")), 5);
+}
+
+TEST_F(DigitsTest, LeaveFilesOfOthersAlone) {
+  const fs::path folder = folder_.path() / "mixed";
+  fs::create_directories(folder);
+  const fs::path other = folder / "train-00000-of-00010.tfrecord";
+  write_file_atomically(other, "somebody's");
+  make("mixed");
+  EXPECT_EQ(read_file(other), "somebody's");
 }
 
 TEST_F(DigitsTest, AreRefusedForOptionsThatCannotBe) {

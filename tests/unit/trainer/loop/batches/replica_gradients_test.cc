@@ -183,6 +183,7 @@ TEST_F(ReplicaGradientsTest, NoDeviceWaitsForANodeToEnd) {
             return own.workload().part_of({}, turn);
           },
           sums);
+      gradients.release();  // the weights and targets end before the devices
       const int most = data::quotient_up(targets.replicas(), devices);
       for (const std::thread::id thread : threads)
         EXPECT_LE(std::ranges::count(threads, thread), most)

@@ -95,6 +95,26 @@ TEST_F(BestMarkTest, TellsOfAFinalCheckpointThatIsTheBest) {
   EXPECT_EQ(best["value"], 0.9);
   EXPECT_EQ(best["step"], 200);
   EXPECT_EQ(best["checkpoint"], "checkpoints/ckpt-200-g1");
+  // Rank 0 knows of a better one.
+  final.manifest.position.evaluations.kept = checkpoint::Best{0.95, 150, 1};
+  EXPECT_TRUE(mark.settle(final, {{"validation", {{"accuracy", 0.9}}}}).is_null());
+}
+
+TEST_F(BestMarkTest, WithRestoreBestMarksByTheMetricOfBestOnly) {
+  spec_.checkpoint.best_only = "validationLoss";
+  spec_.early_stopping = spec::EarlyStoppingSpec{"validationAccuracy", 1, 0, true};
+  const compute::ParameterLayout layout = checkpoint::test_layout();
+  const std::vector<float> values(layout.size());
+  for (const uint64_t step : {100u, 200u})
+    checkpoint::publish(store_, checkpoint::test_manifest(step, 1), layout, values);
+  BestMark mark(store_, spec_, storage_);
+  EXPECT_EQ(take(mark, 200, 0.1, 0.9), 200u);
+  checkpoint::Store::Found final{storage_ / "checkpoints" / "ckpt-200-g1",
+                                 checkpoint::test_manifest(200, 1)};
+  final.manifest.position.evaluations.best = checkpoint::Best{0.9, 200, 1};
+  final.manifest.position.evaluations.kept = checkpoint::Best{0.05, 100, 1};
+  EXPECT_TRUE(mark.settle(final, {{"validation", {{"loss", 0.1}}}}).is_null());
+  EXPECT_EQ(store_.step_of_best(), 100u);
 }
 
 TEST_F(BestMarkTest, PassesOverWhatHasNoSuchNumber) {

@@ -1,12 +1,13 @@
-// A fake of NVML, for machines without a GPU: two GPUs, the second of which tells less and then is
-// lost.
+// A fake of NVML, for machines without a GPU. It has three GPUs: the second tells less, and the
+// third is lost.
 #include <nvml.h>
 
 #include <cstring>
 
 namespace {
 
-int numbers[] = {0, 1};
+int numbers[] = {0, 1, 2};
+const char* const kPlaces[] = {"0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0"};
 
 bool is_first(nvmlDevice_t device) {
   return reinterpret_cast<int*>(device) == &numbers[0];
@@ -25,8 +26,8 @@ const char* nvmlErrorString(nvmlReturn_t result) {
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, nvmlDevice_t* device) {
-  for (int i = 0; i < 2; ++i) {
-    if (std::strcmp(bus_id, i == 0 ? "0000:3b:00.0" : "0000:5e:00.0") != 0) continue;
+  for (int i = 0; i < 3; ++i) {
+    if (std::strcmp(bus_id, kPlaces[i]) != 0) continue;
     *device = reinterpret_cast<nvmlDevice_t>(&numbers[i]);
     return NVML_SUCCESS;
   }
@@ -40,8 +41,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
-  static int asked = 0;
-  if (!is_first(device) && ++asked > 1) return NVML_ERROR_GPU_IS_LOST;
+  if (reinterpret_cast<int*>(device) == &numbers[2]) return NVML_ERROR_GPU_IS_LOST;
   memory->total = 80'000;
   memory->used = is_first(device) ? 2'000 : 3'000;
   memory->free = memory->total - memory->used;
