@@ -168,8 +168,8 @@ TEST_F(ReplicaGradientsTest, NoDeviceWaitsForANodeToEnd) {
     for (const auto& nodes : std::vector<std::vector<compute::Subtree>>{
              {{0, 2}, {2, 3}}, {{3, 4}, {4, 6}}, {{1, 2}, {2, 4}, {4, 5}}}) {
       Devices own(training(1), devices, 6);
-      ReplicaGradients gradients(own.all(), false);
       compute::Floats weights = parameters(own.floats());
+      ReplicaGradients gradients(own.all(), false);
       gradients.load(weights);
       const Targets targets(nodes, own.floats());
       const auto replicas = static_cast<size_t>(targets.replicas());
@@ -183,7 +183,6 @@ TEST_F(ReplicaGradientsTest, NoDeviceWaitsForANodeToEnd) {
             return own.workload().part_of({}, turn);
           },
           sums);
-      gradients.release();  // the weights and targets end before the devices
       const int most = data::quotient_up(targets.replicas(), devices);
       for (const std::thread::id thread : threads)
         EXPECT_LE(std::ranges::count(threads, thread), most)
@@ -261,8 +260,8 @@ TEST_F(ReplicaGradientsTest, ASumIsCompleteOnlyOnceAllOthersAreThere) {
         Case{3, {{0, 2}, {2, 3}}, false}, Case{3, {{1, 2}, {2, 4}, {4, 5}}, true}}) {
     const Sum expected = compute(devices, 6, nodes, 1);
     Devices own(training(1), devices, 6);
-    ReplicaGradients gradients(own.all(), false);
     compute::Floats weights = parameters(own.floats());
+    ReplicaGradients gradients(own.all(), false);
     gradients.load(weights);
     const Targets targets(nodes, own.floats());
     std::vector<compute::LossSums> sums(static_cast<size_t>(targets.replicas()));
@@ -285,13 +284,13 @@ TEST_F(ReplicaGradientsTest, ASumIsCompleteOnlyOnceAllOthersAreThere) {
 TEST_F(ReplicaGradientsTest, WhatADevicesThreadThrowsReachesTheCaller) {
   for (const int devices : {1, 2, 3}) {
     Devices own(training(1), devices, 3);
+    compute::Floats weights = parameters(own.floats());
     ReplicaGradients gradients(own.all(), false);
     for (int thrower = 0; thrower < devices; ++thrower)
       EXPECT_THROW(gradients.each([&](int device) {
         if (device == thrower) throw std::out_of_range("of a device");
       }),
                    std::out_of_range);
-    compute::Floats weights = parameters(own.floats());
     gradients.load(weights);
     const Targets targets({{0, 3}}, own.floats());
     std::vector<compute::LossSums> sums(3);
