@@ -263,6 +263,7 @@ class Decoder {
 
  private:
   Element parse(std::string_view json) {
+    if (json.empty()) throw simdjson::simdjson_error(simdjson::EMPTY);  // simdjson would copy null
     Element value;
     const auto error = parser_.parse(json.data(), json.size()).get(value);
     if (!error) return value;
