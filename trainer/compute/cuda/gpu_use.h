@@ -9,11 +9,12 @@ namespace muster::compute::cuda {
 
 // How a GPU is used, by all processes together. What the GPU does not tell is absent.
 struct GpuUse {
-  std::optional<double> utilization;  // share of the last second or less in which a kernel ran: 0-1
-  std::optional<uint64_t> memory_used;    // bytes
-  std::optional<uint64_t> memory;         // bytes that there are
-  std::optional<double> watts;            // power that is drawn
-  std::optional<uint64_t> memory_errors;  // uncorrected ones, since the driver was loaded
+  // The share of the last second or less in which a kernel ran: 0 to 1.
+  std::optional<double> utilization = {};
+  std::optional<uint64_t> memory_used = {};    // bytes
+  std::optional<uint64_t> memory = {};         // bytes that there are
+  std::optional<double> watts = {};            // power that is drawn
+  std::optional<uint64_t> memory_errors = {};  // uncorrected ones, since the driver was loaded
   bool operator==(const GpuUse&) const = default;
 };
 
