@@ -47,18 +47,18 @@ TEST(GpuReport, ShowsWhatIsKnownAndNoOldNumbers) {
   const Json second = {{"memory", 70000}};
   EXPECT_EQ(progress()["gpus"], Json::array({first, second}));
   EXPECT_THAT(reporter.metrics_text(),
-              AllOf(ContainsRegex("muster_trainer_gpu_utilization\\{gpu=\"0\",.*\\} 0.5\n"),
-                    ContainsRegex("muster_trainer_gpu_memory_used_bytes\\{gpu=\"0\",.*\\} 2000\n"),
-                    ContainsRegex("muster_trainer_gpu_memory_bytes\\{gpu=\"1\",.*\\} 70000\n"),
-                    ContainsRegex("muster_trainer_gpu_power_watts\\{gpu=\"0\",.*\\} 412.5\n"),
-                    ContainsRegex("muster_trainer_gpu_power_watts\\{gpu=\"1\",.*\\} Nan\n"),
-                    ContainsRegex("muster_trainer_gpu_memory_errors\\{gpu=\"0\",.*\\} 0\n")));
+              AllOf(ContainsRegex("muster_trainer_gpu_utilization\\{.*gpu=\"0\"\\} 0.5\n"),
+                    ContainsRegex("muster_trainer_gpu_memory_used_bytes\\{.*gpu=\"0\"\\} 2000\n"),
+                    ContainsRegex("muster_trainer_gpu_memory_bytes\\{.*gpu=\"1\"\\} 70000\n"),
+                    ContainsRegex("muster_trainer_gpu_power_watts\\{.*gpu=\"0\"\\} 412.5\n"),
+                    ContainsRegex("muster_trainer_gpu_power_watts\\{.*gpu=\"1\"\\} Nan\n"),
+                    ContainsRegex("muster_trainer_gpu_memory_errors\\{.*gpu=\"0\"\\} 0\n")));
   *lost = true;
   wait_until(false);
   EXPECT_FALSE(progress().contains("gpus"));
   EXPECT_THAT(reporter.metrics_text(),
-              AllOf(ContainsRegex("muster_trainer_gpu_utilization\\{gpu=\"0\",.*\\} Nan\n"),
-                    Not(ContainsRegex("muster_trainer_gpu_utilization\\{gpu=\"0\",.*\\} 0.5"))));
+              AllOf(ContainsRegex("muster_trainer_gpu_utilization\\{.*gpu=\"0\"\\} Nan\n"),
+                    Not(ContainsRegex("muster_trainer_gpu_utilization\\{.*gpu=\"0\"\\} 0.5"))));
 }
 
 TEST(GpuReport, ShowsNothingOfCpus) {

@@ -64,7 +64,7 @@ TEST(SummaryTest, SaysWhichMetricsAreNoNumbers) {
 TEST(SummaryTest, SaysOfWhichStepTheExportedModelIs) {
   const Json result = {
       {"step", 8800}, {"exportedStep", 5500}, {"model", "model/model.safetensors"}};
-  EXPECT_THAT(text_of(result), testing::ContainsRegex("model\\.safetensors, of step 5,500\n"));
+  EXPECT_THAT(text_of(result), testing::ContainsRegex("model\\.safetensors, of step 5,500$"));
 }
 
 TEST(SummaryTest, NamesTheFilesOfTheExportedModel) {
