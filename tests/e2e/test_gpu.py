@@ -61,3 +61,24 @@ def test_a_trainer_that_finds_no_gpu_says_so(cluster, muster, namespace, gpu):
     ended = jobs.await_end(cluster, namespace, "without")
     [failed] = [condition for condition in ended["status"]["conditions"] if condition["type"] == "Failed"]
     assert "exit code 78" in failed["message"], failed
+
+
+def test_a_replica_that_has_lost_a_gpu_goes_to_another_node(cluster, muster, namespace):
+    """The exit code says so; the job computes on the CPU."""
+    job = on_gpu("lost")
+    job["spec"]["training"]["device"] = "cpu"
+    cluster.apply(job, namespace=namespace)
+    [before] = jobs.await_running(cluster, namespace, "lost")
+    node = before["spec"]["nodeName"]
+    jobs.tell(cluster, before, "exit 71")
+
+    def successor():
+        pods = jobs.running(cluster, namespace, "lost")
+        return pods[0] if pods and pods[0]["metadata"]["uid"] != before["metadata"]["uid"] else None
+
+    after = eventually(successor)
+    assert after["spec"]["nodeName"] != node
+    [record] = cluster.get("trainingjob", "lost", namespace=namespace)["status"]["records"]
+    assert record["avoidedNodes"] == [node]
+    jobs.tell(cluster, after, "exit 0")
+    jobs.await_success(cluster, namespace, "lost")
