@@ -325,7 +325,7 @@ Converted convert_pipeline(const ParsedPipeline& parsed, const std::string& name
   try {
     return Conversion(parsed, name).run();
   } catch (const Invalid& error) {
-    // What ends the conversion may follow from a field that is misspelt.
+    // A misspelt field may be the reason why the conversion ends.
     std::string message = error.what();
     const size_t named = std::min(parsed.unknown.size(), kMostNamed);
     for (size_t i = 0; i < named; ++i) message += "\n" + no_such_setting(parsed.unknown[i]);

@@ -80,7 +80,8 @@ Json reached_text(const Json& summary) {
                      number_or(reached, "value", 0), grouped(integer_or(reached, "step", 0)));
 }
 
-// Where restoreBest has exported other weights than the last ones, their step stands beside them.
+// Returns the file of the exported model, and the step of its weights if restoreBest has exported
+// others than the last ones.
 Json model_text(const Json& summary) {
   const Json& model = member(summary, "model");
   const int64_t step = integer_or(summary, "exportedStep", -1);

@@ -14,7 +14,7 @@ class GpuWatch {
  public:
   struct Times {
     std::chrono::milliseconds period{2000};
-    // What was seen counts for this long; a look takes milliseconds.
+    // A look counts for this long; it takes milliseconds.
     std::chrono::milliseconds fresh{30000};
     // The destructor waits this long for a look that is under way.
     std::chrono::milliseconds patience{1000};

@@ -23,8 +23,8 @@ struct DigitsOptions {
 //   coco/train.json and coco/validation.json with the images in coco/train and coco/validation: the
 //     same canvases as COCO has them.
 // Canvases for training show the first five sixths of the digits, those for validation the others.
-// Where label_map.pbtxt shows that an earlier call has written there, its records and images are
-// removed first. The same options give the same bytes. Throws Invalid for files that cannot be read
+// The records and images of an earlier call are removed first; label_map.pbtxt shows that there was
+// one. The same options give the same bytes. Throws Invalid for files that cannot be read
 // and (kUsage) for options out of range, and WriteError.
 void make_digits(const DigitsOptions& options);
 

@@ -7,17 +7,28 @@
 #include "common/json.h"
 #include "common/json_file.h"
 #include "common/log.h"
-#include "trainer/loop/batches/stopping.h"
 #include "trainer/spec/metric.h"
 
 namespace muster::loop {
 
+std::string path_of(const checkpoint::Store::Found& found) {
+  return (std::filesystem::path("checkpoints") / found.directory.filename()).string();
+}
+
+Json describe_best(const BestResult& result, const std::optional<checkpoint::Store::Found>& found) {
+  Json json = {{"metric", result.metric},
+               {"value", result.best.value},
+               {"step", result.best.step},
+               {"epoch", result.best.epoch}};
+  if (found) json["checkpoint"] = path_of(*found);
+  return json;
+}
+
 void BestMark::take(const checkpoint::Store::Found& found, const Json& evaluation) {
   if (!looked_) best_ = value_of_marked();
   looked_ = true;
-  const compute::Better better = spec::metric_of(spec_.model.loss, spec_.best_metric()).better;
   const std::optional<double> value = compared(evaluation);
-  if (!value || !improves(better, *value, best_)) return;
+  if (!value || !is_better(*value, best_)) return;
   best_ = value;
   mark(found);
 }
@@ -35,14 +46,9 @@ Json BestMark::settle(const checkpoint::Store::Found& final, const Json& evaluat
   if (!spec_.checkpoint.best_only || !value || step_of_best != position.step) return nullptr;
   // Rank 0 may know of a better one, which the evaluator has passed over.
   const auto& kept = position.evaluations.kept;
-  const compute::Better better = spec::metric_of(spec_.model.loss, spec_.best_metric()).better;
-  if (!improves(better, *value, kept ? std::optional(kept->value) : std::nullopt)) return nullptr;
-  return {
-      {"metric", *spec_.checkpoint.best_only},
-      {"value", *value},
-      {"step", position.step},
-      {"epoch", position.epoch},
-      {"checkpoint", (std::filesystem::path("checkpoints") / final.directory.filename()).string()}};
+  if (!is_better(*value, kept ? std::optional(kept->value) : std::nullopt)) return nullptr;
+  const checkpoint::Best best{*value, position.step, position.epoch};
+  return describe_best({*spec_.checkpoint.best_only, best}, final);
 }
 
 void BestMark::mark(const checkpoint::Store::Found& found) {
@@ -58,6 +64,10 @@ std::optional<double> BestMark::compared(const Json& evaluation) const {
   const std::string metric = spec::metric_of(spec_.model.loss, spec_.best_metric()).name;
   const Json& value = member(member(evaluation, "validation"), metric.c_str());
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+bool BestMark::is_better(double value, std::optional<double> than) const {
+  return improves(spec::metric_of(spec_.model.loss, spec_.best_metric()).better, value, than);
 }
 
 std::optional<double> BestMark::value_of_marked() const {

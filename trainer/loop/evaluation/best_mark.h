@@ -2,12 +2,21 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "common/document.h"
 #include "trainer/checkpoint/store/store.h"
+#include "trainer/loop/batches/stopping.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {
+
+// Returns the checkpoint's path relative to the job's folder.
+std::string path_of(const checkpoint::Store::Found& found);
+
+// Returns how result.json describes the best result: {"metric", "value", "step", "epoch"}, and
+// "checkpoint" if `found`, its checkpoint, is there.
+Json describe_best(const BestResult& result, const std::optional<checkpoint::Store::Found>& found);
 
 // Marks the checkpoint that an evaluator beside the training has found to be the best, by
 // TrainingSpec::best_metric().
@@ -24,14 +33,15 @@ class BestMark {
   // To be called once the final checkpoint `final` is evaluated, with its `evaluation`. Where
   // earlyStopping.restoreBest has rank 0 export the best weights, it marks the checkpoint that
   // result.json names as the best. Otherwise, with bestOnly, result.json names what was the best
-  // before the end: it returns what is to stand there instead, {"metric", "value", "step", "epoch",
-  // "checkpoint"}, if the final checkpoint is better; else null.
+  // before the end: it returns what is to stand there instead (describe_best()) if the final
+  // checkpoint is better; else null.
   Json settle(const checkpoint::Store::Found& final, const Json& evaluation);
 
  private:
   void mark(const checkpoint::Store::Found& found);
   std::optional<double> compared(const Json& evaluation) const;
   std::optional<double> value_of_marked() const;
+  bool is_better(double value, std::optional<double> than) const;
 
   checkpoint::Store& store_;
   const spec::TrainingSpec& spec_;

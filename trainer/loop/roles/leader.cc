@@ -18,6 +18,7 @@
 #include "trainer/folder/owner.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/batches/stopping.h"
+#include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/gpu_report.h"
 #include "trainer/onnx/export.h"
 
@@ -88,11 +89,6 @@ std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membe
                           (membership.role_name + "-" + std::to_string(membership.index));
   group::patiently(stop, [&] { group::require_writable(folder); });
   return std::make_unique<summary::EventWriter>(folder);
-}
-
-// Returns the checkpoint's path relative to the job's folder.
-std::string path_of(const checkpoint::Store::Found& found) {
-  return (fs::path("checkpoints") / found.directory.filename()).string();
 }
 
 Checkpointer::Options checkpointer_options(const group::Membership& membership,
@@ -307,13 +303,8 @@ Json Leader::conclude_again(const checkpoint::Store::Found& final) {
 Json Leader::describe_best(const checkpoint::Position& position) const {
   const auto result = best_of(position.evaluations, assembly_.spec());
   if (!result) return nullptr;
-  Json json = {{"metric", result->metric},
-               {"value", result->best.value},
-               {"step", result->best.step},
-               {"epoch", result->best.epoch}};
-  if (store_ && assembly_.spec().keeps_best())
-    if (const auto found = store_->of_step(result->best.step)) json["checkpoint"] = path_of(*found);
-  return json;
+  const bool kept = store_ && assembly_.spec().keeps_best();
+  return loop::describe_best(*result, kept ? store_->of_step(result->best.step) : std::nullopt);
 }
 
 Json Leader::describe(const checkpoint::Position& position) const {

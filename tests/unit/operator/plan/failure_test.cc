@@ -282,21 +282,23 @@ TEST(Failure, WhoHasLostAGpuPrefersOtherNodes) {
             (std::vector<std::string>{"node-b", "node-a"}));
 }
 
-TEST(Failure, TheMessageSaysWhichNodeIsAvoided) {
-  Scene scene(full_job());
+// The job after its worker 1 has lost a GPU of the node "node-a".
+Scene without_gpu(const api::TrainingJob& job) {
+  Scene scene(job);
   scene.start();
   scene.replica(Role::worker, 1).node = "node-a";
   scene.fail(Role::worker, 1, 71);
   scene.step();
+  return scene;
+}
+
+TEST(Failure, TheMessageSaysWhichNodeIsAvoided) {
+  const Scene scene = without_gpu(full_job());
   EXPECT_THAT(scene.condition("Restarting").message, HasSubstr("on another node than node-a"));
 }
 
 TEST(Failure, TheExitCodeOfALostGpuMeansNothingOfAnImage) {
-  Scene scene(imaged());
-  scene.start();
-  scene.replica(Role::worker, 1).node = "node-a";
-  scene.fail(Role::worker, 1, 71);
-  scene.step();
+  const Scene scene = without_gpu(imaged());
   EXPECT_TRUE(scene.record(Role::worker, 1).avoided_nodes.empty());
 }
 

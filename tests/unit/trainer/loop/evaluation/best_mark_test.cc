@@ -28,6 +28,17 @@ class BestMarkTest : public testing::Test {
     return store_.step_of_best();
   }
 
+  // Publishes checkpoints of steps 100 and 200; the second one is the final one.
+  void publish_both() {
+    const compute::ParameterLayout layout = checkpoint::test_layout();
+    const std::vector<float> values(layout.size());
+    for (const uint64_t step : {100u, 200u})
+      checkpoint::publish(store_, checkpoint::test_manifest(step, 1), layout, values);
+  }
+  checkpoint::Store::Found final_checkpoint() const {
+    return {storage_ / "checkpoints" / "ckpt-200-g1", checkpoint::test_manifest(200, 1)};
+  }
+
   const fs::path storage_ = fresh_folder("best_mark");
   checkpoint::Store store_{storage_ / "checkpoints", 5};
   spec::TrainingSpec spec_;
@@ -62,14 +73,10 @@ TEST_F(BestMarkTest, KnowsWhatTheProcessBeforeHasMarked) {
 
 TEST_F(BestMarkTest, MarksInTheEndWhatRankZeroHasExported) {
   spec_.early_stopping = spec::EarlyStoppingSpec{"validationAccuracy", 1, 0.2, true};
-  const compute::ParameterLayout layout = checkpoint::test_layout();
-  const std::vector<float> values(layout.size());
-  for (const uint64_t step : {100u, 200u})
-    checkpoint::publish(store_, checkpoint::test_manifest(step, 1), layout, values);
+  publish_both();
   BestMark mark(store_, spec_, storage_);
   EXPECT_EQ(take(mark, 200, 0.5, 0.9), 200u);
-  checkpoint::Store::Found final{storage_ / "checkpoints" / "ckpt-200-g1",
-                                 checkpoint::test_manifest(200, 1)};
+  checkpoint::Store::Found final = final_checkpoint();
   const Json evaluation = {{"validation", {{"accuracy", 0.9}}}};
   EXPECT_TRUE(mark.settle(final, evaluation).is_null());
   EXPECT_EQ(store_.step_of_best(), 200u);
@@ -82,8 +89,7 @@ TEST_F(BestMarkTest, TellsOfAFinalCheckpointThatIsTheBest) {
   spec_.checkpoint.best_only = "validationAccuracy";
   BestMark mark(store_, spec_, storage_);
   take(mark, 100, 0.5, 0.8);
-  checkpoint::Store::Found final{storage_ / "checkpoints" / "ckpt-200-g1",
-                                 checkpoint::test_manifest(200, 1)};
+  checkpoint::Store::Found final = final_checkpoint();
   final.manifest.position.evaluations.kept = checkpoint::Best{0.8, 100, 1};
   EXPECT_EQ(take(mark, 200, 0.4, 0.7), 100u);
   EXPECT_TRUE(mark.settle(final, {{"validation", {{"accuracy", 0.7}}}}).is_null());
@@ -103,14 +109,10 @@ TEST_F(BestMarkTest, TellsOfAFinalCheckpointThatIsTheBest) {
 TEST_F(BestMarkTest, WithRestoreBestMarksByTheMetricOfBestOnly) {
   spec_.checkpoint.best_only = "validationLoss";
   spec_.early_stopping = spec::EarlyStoppingSpec{"validationAccuracy", 1, 0, true};
-  const compute::ParameterLayout layout = checkpoint::test_layout();
-  const std::vector<float> values(layout.size());
-  for (const uint64_t step : {100u, 200u})
-    checkpoint::publish(store_, checkpoint::test_manifest(step, 1), layout, values);
+  publish_both();
   BestMark mark(store_, spec_, storage_);
   EXPECT_EQ(take(mark, 200, 0.1, 0.9), 200u);
-  checkpoint::Store::Found final{storage_ / "checkpoints" / "ckpt-200-g1",
-                                 checkpoint::test_manifest(200, 1)};
+  checkpoint::Store::Found final = final_checkpoint();
   final.manifest.position.evaluations.best = checkpoint::Best{0.9, 200, 1};
   final.manifest.position.evaluations.kept = checkpoint::Best{0.05, 100, 1};
   EXPECT_TRUE(mark.settle(final, {{"validation", {{"loss", 0.1}}}}).is_null());
