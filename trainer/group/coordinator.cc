@@ -50,13 +50,15 @@ void Coordinator::renew() {
 }
 
 uint64_t Coordinator::hold() {
-  const MutexLock lock(advancing_);
+  // Without this the coordinator's thread, which takes the mutex again as soon as it has released
+  // it, could keep us from ever getting it.
   held_ = true;
+  const MutexLock lock(advancing_);
   return newest_;
 }
 
 void Coordinator::advance_unless_held() {
-  {
+  if (!held_) {
     const MutexLock lock(advancing_);
     if (!held_) return advance();
   }

@@ -95,8 +95,8 @@ class Coordinator {
   Clock::time_point looked_;  // the last check that we still lead
   StoragePatience patience_;
   Mutex advancing_;
-  bool held_ MUSTER_GUARDED_BY(advancing_) = false;
   uint64_t newest_ MUSTER_GUARDED_BY(advancing_) = 0;  // opened by us
+  std::atomic<bool> held_{false};  // once it is set, no thread but hold()'s takes the mutex anew
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
   mutable Mutex mutex_;

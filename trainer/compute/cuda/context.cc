@@ -12,7 +12,8 @@ Context::Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int
       half(options.precision == Precision::bfloat16),
       fusions(find_fusions(graph)),
       step{},
-      most_patches(most_patches) {
+      most_patches(most_patches),
+      rounded(gpu) {
   check_size("the parameters", static_cast<int64_t>(graph.layout.size()), "a smaller model");
   const int output = graph.values[static_cast<size_t>(graph.output)].memory;
   for (size_t i = 0; i < graph.values.size(); ++i) {
@@ -61,15 +62,21 @@ void Context::reserve_parts(const Cut& cut, int64_t sums) {
 
 void Context::allocate_reserved() {
   for (SharedMemory* memory : {&parts_, &patches, &raw}) memory->allocate(gpu);
+  rounded.allocate();
 }
 
 void Context::sum_parts(int64_t parts, int64_t columns, const float* from, float* out) {
   gpu.launch(SumParts{parts, columns, from, out});
 }
 
+void Context::reserve_column_sums(int64_t rows, int64_t columns) {
+  reserve_parts(ColumnSums{rows, columns, nullptr, nullptr}.cut(), 1);
+}
+
 void Context::sum_columns(int64_t rows, int64_t columns, const float* x, float* out) {
-  gpu.launch(ColumnSums{rows, columns, x, parts()});
-  sum_parts(Cut(rows, columns).parts(), columns, parts(), out);
+  const ColumnSums sums{rows, columns, x, parts()};
+  gpu.launch(sums);
+  sum_parts(sums.cut().parts, columns, parts(), out);
 }
 
 }  // namespace muster::compute::cuda

@@ -11,6 +11,7 @@
 #include "trainer/compute/cuda/gpu.h"
 #include "trainer/compute/cuda/normalized_value.h"
 #include "trainer/compute/cuda/program.h"
+#include "trainer/compute/cuda/rounded_matrices.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/fusion.h"
 #include "trainer/compute/graph.h"
@@ -28,6 +29,9 @@ struct ValueMemory {
   // Set where `data` holds the raw outputs of a convolution, of which readers compute the value.
   // Only convolutions meet such values.
   std::unique_ptr<NormalizedValue> normalized;
+  // The value itself, as a factor of the products of convolutions of single places; there if it has
+  // such readers. The first one writes it.
+  std::unique_ptr<GpuArray<char>> factor;
 
   float* values() const { return plain(data); }
   float* gradients() const { return plain(gradient); }
@@ -80,6 +84,7 @@ class Context {
   const int64_t most_patches;  // numbers, of a convolution at once
   SharedMemory patches;        // of a convolution
   SharedMemory raw;            // a convolution's raw outputs, or their gradient
+  RoundedMatrices rounded;     // of the parameters, for products of bfloat16
 
   // Throws Invalid if an array of `what` would have too many numbers for a kernel. `advice` says
   // what would have fewer.
@@ -101,7 +106,8 @@ class Context {
   // rows.
   void reserve_parts(const Cut& cut, int64_t sums);
   // out[c] = sum of x[r, c] over the rows, [rows, columns] without gaps. An operation that calls it
-  // must have reserved a sum for the most rows that it has.
+  // must have reserved memory for the most rows that it has.
+  void reserve_column_sums(int64_t rows, int64_t columns);
   void sum_columns(int64_t rows, int64_t columns, const float* x, float* out);
   // Memory for the parts of such sums, as many floats as have been reserved.
   float* parts() { return static_cast<float*>(parts_.data()); }

@@ -67,6 +67,7 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
   for (const Node& node : graph_.nodes) operations_.push_back(make(node));
   loss_ = std::visit([&](const auto& kind) { return make_loss(kind, context_); }, graph_.loss);
   context_.allocate_reserved();
+  forward_.add([this](const Step& step) { context_.rounded.write(step.parameters); });
   for (const auto& operation : operations_) operation->forward(forward_);
   add_backward();
   if (graph_.softmax_predictions) probabilities_.emplace(*gpu_, max_rows_ * graph_.outputs());
@@ -148,14 +149,16 @@ CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch) {
 void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& told) {
   const bool training = trains(form.kind);
   const Step step{form.rows, training, form.buffers.parameters, gradients_->data()};
-  gpu_->upload(batch_.data(), staged_.data(), static_cast<size_t>(places_.end));
+  Fetch fetch{{staged_.data(), batch_.data(), static_cast<size_t>(places_.end)}, {}};
+  if (form.kind == Kind::training) fetch.second = update_.rules();
+  gpu_->launch(fetch);
   input_.convert(form.source, form.rows, form.scale, form.offset,
                  reinterpret_cast<const uint64_t*>(batch_.data() + places_.starts),
                  context_.value(0).values());
   forward_.run(step);
   if (form.kind != Kind::prediction) loss_->run(step);
   if (training) backward_.run(step, told);
-  if (form.kind == Kind::training) update_.apply(form.buffers);
+  if (form.kind == Kind::training) update_.apply_fetched(form.buffers);
   if (training) return;
   const ValueMemory& output = context_.value(graph_.output);
   const float* outputs = output.values();

@@ -51,6 +51,9 @@ constexpr int64_t kBlockThreads = 256;
 MUSTER_INLINE int64_t quotient_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
+MUSTER_INLINE int32_t tiles_of(int32_t items, int32_t tile) {
+  return (items + tile - 1) / tile;
+}
 // Returns the number of blocks for `items`, one for each thread, where a thread takes several once
 // there are `most` blocks.
 MUSTER_INLINE Shape blocks_for(int64_t items, int64_t most = 4096) {

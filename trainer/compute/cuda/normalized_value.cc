@@ -18,8 +18,8 @@ NormalizationStep::NormalizationStep(Context& context, const Node& node, Bounds 
       scales_(context.gpu, 6 * columns_) {
   if (trainable_) {
     const int64_t rows = context.max_rows * places_;
-    context.reserve_parts(cut_of_statistics(rows, columns_), 2);
-    context.reserve_parts({rows, columns_}, 2);
+    for (const int pack : {pack_of(columns_), columns_ % 8 == 0 ? 8 : pack_of(columns_)})
+      context.reserve_parts({rows, columns_, pack}, 2);
   }
 }
 
@@ -40,9 +40,9 @@ void NormalizationStep::forward(const Step& step, Numbers z) const {
   }
   const int64_t rows = step.rows * places_;
   context_.gpu.launch(PartStatistics{rows, columns_, z, context_.parts()});
-  context_.gpu.launch(JoinStatistics{rows, step.rows, columns_, context_.parts(), epsilon_, gamma,
-                                     beta, scales(), step.gradients + moving_mean_,
-                                     step.gradients + moving_variance_});
+  context_.gpu.launch(JoinStatistics{
+      rows, step.rows, columns_, wide_pack_of(columns_, z, z), context_.parts(), epsilon_, gamma,
+      beta, scales(), step.gradients + moving_mean_, step.gradients + moving_variance_});
 }
 
 void NormalizationStep::backward(const Step& step, Numbers z, Numbers dy, Numbers dz,
@@ -51,8 +51,9 @@ void NormalizationStep::backward(const Step& step, Numbers z, Numbers dy, Number
   ColumnScales scales = this->scales();
   if (trainable_) {
     context_.gpu.launch(PartGradients{rows, columns_, z, dy, scales, bounds_, context_.parts()});
-    context_.gpu.launch(JoinGradients{rows, columns_, context_.parts(), scales,
-                                      step.gradients + gamma_, step.gradients + beta_});
+    context_.gpu.launch(JoinGradients{rows, columns_, wide_pack_of(columns_, z, dy),
+                                      context_.parts(), scales, step.gradients + gamma_,
+                                      step.gradients + beta_});
   } else {
     scales.slope = scales.offset = nullptr;
   }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "trainer/compute/cuda/kernels/scalar.h"
+#include "trainer/compute/cuda/grid.h"
 
 namespace muster::compute::cuda {
 
@@ -14,6 +14,12 @@ namespace muster::compute::cuda {
 template <int N>
 struct alignas(sizeof(float) * (N < 4 ? N : 4)) Pack {
   float at[N];
+};
+
+// N neighbouring numbers of bfloat16, the first in the lower half of at[0].
+template <int N>
+struct alignas(2 * N) Halves {
+  uint32_t at[N / 2];
 };
 
 // An array in a GPU's memory, of floats or, if Half, of bfloat16: a float's upper half, rounded to
@@ -47,22 +53,38 @@ class Array {
     static_assert(N == 1 || N == 4 || N == 8);
     if constexpr (N == 1) {
       return {load(i)};
-    } else if constexpr (N == 8 && Half) {
-      const auto all = read<Eight>(data_ + i);
-      return {float_of(all.at[0] << 16), float_of(all.at[0] & 0xFFFF0000u),
-              float_of(all.at[1] << 16), float_of(all.at[1] & 0xFFFF0000u),
-              float_of(all.at[2] << 16), float_of(all.at[2] & 0xFFFF0000u),
-              float_of(all.at[3] << 16), float_of(all.at[3] & 0xFFFF0000u)};
-    } else if constexpr (N == 8) {
+    } else if constexpr (N == 8 && !Half) {
       const auto a = load_pack<4>(i), b = load_pack<4>(i + 4);
       return {a.at[0], a.at[1], a.at[2], a.at[3], b.at[0], b.at[1], b.at[2], b.at[3]};
-    } else if constexpr (Half) {
-      const auto both = read<Halves>(data_ + i);
-      return {float_of(both.first << 16), float_of(both.first & 0xFFFF0000u),
-              float_of(both.second << 16), float_of(both.second & 0xFFFF0000u)};
     } else {
-      return read<Pack<4>>(data_ + i);
+      return unpack(load_raw<N>(i));
     }
+  }
+  // A pack as it lies in memory, which needs half as many registers if it is bfloat16, and what it
+  // holds.
+  template <int N>
+  using Raw = std::conditional_t<Half && N != 1, Halves<N>, Pack<N>>;
+  template <int N>
+  MUSTER_INLINE Raw<N> load_raw(int64_t i) const {
+    if constexpr (N == 1) {
+      return {load(i)};
+    } else {
+      return read<Raw<N>>(data_ + i);
+    }
+  }
+  template <int N>
+  MUSTER_INLINE static Pack<N> unpack(const Halves<N>& raw) {
+    Pack<N> pack;
+    MUSTER_UNROLL_ALL
+    for (int i = 0; i < N / 2; ++i) {
+      pack.at[2 * i] = float_of(raw.at[i] << 16);
+      pack.at[2 * i + 1] = float_of(raw.at[i] & 0xFFFF0000u);
+    }
+    return pack;
+  }
+  template <int N>
+  MUSTER_INLINE static Pack<N> unpack(const Pack<N>& raw) {
+    return raw;
   }
   template <int N>
   MUSTER_INLINE void store_pack(int64_t i, const Pack<N>& pack) const {
@@ -71,28 +93,20 @@ class Array {
       store(i, pack.at[0]);
     } else if constexpr (N == 8 && Half) {
       write(data_ + i,
-            Eight{upper_halves(pack.at[0], pack.at[1]), upper_halves(pack.at[2], pack.at[3]),
-                  upper_halves(pack.at[4], pack.at[5]), upper_halves(pack.at[6], pack.at[7])});
+            Halves<8>{upper_halves(pack.at[0], pack.at[1]), upper_halves(pack.at[2], pack.at[3]),
+                      upper_halves(pack.at[4], pack.at[5]), upper_halves(pack.at[6], pack.at[7])});
     } else if constexpr (N == 8) {
       store_pack<4>(i, {pack.at[0], pack.at[1], pack.at[2], pack.at[3]});
       store_pack<4>(i + 4, {pack.at[4], pack.at[5], pack.at[6], pack.at[7]});
     } else if constexpr (Half) {
       write(data_ + i,
-            Halves{upper_halves(pack.at[0], pack.at[1]), upper_halves(pack.at[2], pack.at[3])});
+            Halves<4>{upper_halves(pack.at[0], pack.at[1]), upper_halves(pack.at[2], pack.at[3])});
     } else {
       write(data_ + i, pack);
     }
   }
 
  private:
-  // Four numbers of bfloat16, the first in the lower half of `first`.
-  struct alignas(8) Halves {
-    uint32_t first, second;
-  };
-  struct alignas(16) Eight {
-    uint32_t at[4];
-  };
-
   // A GPU would fail.
   static void check_alignment(const void* at, size_t alignment) {
     if (reinterpret_cast<uintptr_t>(at) % alignment != 0)
@@ -169,6 +183,16 @@ class Numbers {
     half_ ? as<true>().store(i, value) : as<false>().store(i, value);
   }
   template <int N>
+  using Raw = Pack<N>;
+  template <int N>
+  MUSTER_INLINE Pack<N> load_raw(int64_t i) const {
+    return load_pack<N>(i);
+  }
+  template <int N>
+  MUSTER_INLINE static Pack<N> unpack(const Pack<N>& raw) {
+    return raw;
+  }
+  template <int N>
   MUSTER_INLINE Pack<N> load_pack(int64_t i) const {
     return half_ ? as<true>().load_pack<N>(i) : as<false>().load_pack<N>(i);
   }
@@ -199,6 +223,11 @@ using Fixed = std::integral_constant<int, N>;
 // memory are then aligned to as many.
 MUSTER_INLINE int pack_of(int64_t columns) {
   return columns % 4 == 0 ? 4 : 1;
+}
+
+// Returns the N that with_packs<8> chooses.
+MUSTER_INLINE int wide_pack_of(int64_t columns, const Numbers& a, const Numbers& b) {
+  return a.half() && b.half() && columns % 8 == 0 ? 8 : pack_of(columns);
 }
 
 // Calls function(Fixed<N>, a, b), with arrays whose format is known where they have the same and

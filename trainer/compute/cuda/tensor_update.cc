@@ -75,13 +75,13 @@ void TensorUpdate::set_rules(const Optimizer& optimizer, const UpdateArguments& 
   }
 }
 
-void TensorUpdate::upload_rules() {
-  gpu_.upload(gpu_rules_.data(), rules_.data(), layout_.tensors().size() * sizeof(UpdateRule));
+Fetch::Piece TensorUpdate::rules() const {
+  return {rules_.data(), gpu_rules_.data(), layout_.tensors().size() * sizeof(UpdateRule)};
 }
 
 std::vector<float> TensorUpdate::ratios(const Optimizer& optimizer, const FlatBuffers& buffers) {
   const bool lamb = std::holds_alternative<Lamb>(optimizer.spec().kind);
-  upload_rules();
+  gpu_.launch(Fetch{rules(), {}});
   if (trainable_ > 0) {
     gpu_.launch(MeasureTensors{trainable_, gpu_pieces_.data(), gpu_rules_.data(), lamb, buffers,
                                gpu_squares_.data()});
@@ -101,8 +101,12 @@ std::vector<float> TensorUpdate::ratios(const Optimizer& optimizer, const FlatBu
 }
 
 void TensorUpdate::apply(const FlatBuffers& buffers) {
+  gpu_.launch(Fetch{rules(), {}});
+  apply_fetched(buffers);
+}
+
+void TensorUpdate::apply_fetched(const FlatBuffers& buffers) {
   if (pieces_.empty()) return;
-  upload_rules();
   gpu_.launch(
       UpdateTensors{count(pieces_), gpu_pieces_.data(), gpu_rules_.data(), state_begin_, buffers});
 }

@@ -28,10 +28,12 @@ class TensorUpdate {
                const FlatBuffers& buffers);
   // Asks the GPU for the update. It can be recorded.
   void apply(const FlatBuffers& buffers);
+  // The same where rules() have been fetched already.
+  void apply_fetched(const FlatBuffers& buffers);
+  Fetch::Piece rules() const;
 
  private:
   void set_rules(const Optimizer& optimizer, const UpdateArguments& arguments);
-  void upload_rules();
   std::vector<float> ratios(const Optimizer& optimizer, const FlatBuffers& buffers);
 
   Gpu& gpu_;

@@ -11,57 +11,57 @@ namespace muster::compute::cuda {
 // How fine a matrix is cut up: each thread has so many rows at least, and there are about so many
 // blocks, as many as a large GPU runs at once, so that all end together.
 struct Grain {
-  int64_t rows = 8, blocks = 512;
+  int rows = 8, blocks = 512;
 };
 
 // How the first kernel cuts up a matrix. A block takes a part of the rows and some columns; its
-// threads stand in `strips` lines of `lanes`, each with pack_of(columns) columns and every
-// strips-th row.
+// threads stand in `strips` lines of `lanes`, each with `pack` columns and every strips-th row.
 struct Cut {
-  int64_t rows, columns;
+  int rows, columns;
   int lanes, strips;
-  int tiles;          // blocks side by side
-  int64_t part_rows;  // of a part; the last may have less
+  int tiles;      // blocks side by side
+  int part_rows;  // of a part; the last may have less
+  int parts;
 
   Grain grain;
 
-  MUSTER_INLINE Cut(int64_t rows, int64_t columns, Grain grain = {})
-      : rows(rows), columns(columns), grain(grain) {
-    const int64_t packs = columns / pack_of(columns);
+  MUSTER_INLINE Cut(int64_t all_rows, int64_t all_columns, int pack, Grain grain = {})
+      : rows(static_cast<int>(all_rows)), columns(static_cast<int>(all_columns)), grain(grain) {
+    const int packs = columns / pack;
     lanes = 1;
     while (lanes < packs && lanes < 32) lanes *= 2;
     strips = static_cast<int>(kBlockThreads) / lanes;
-    tiles = static_cast<int>(quotient_up(packs, lanes));
-    const int64_t each = quotient_up(quotient_up(rows * tiles, grain.blocks), strips);
+    tiles = tiles_of(packs, lanes);
+    const int each = tiles_of(tiles_of(rows * tiles, grain.blocks), strips);
     part_rows = (each < grain.rows ? grain.rows : each) * strips;
+    parts = tiles_of(rows, part_rows);
   }
 
-  MUSTER_INLINE int64_t parts() const { return quotient_up(rows, part_rows); }
-  MUSTER_INLINE int64_t rows_of(int64_t part) const {
-    return part + 1 < parts() ? part_rows : rows - part * part_rows;
+  MUSTER_INLINE int rows_of(int part) const {
+    return part + 1 < parts ? part_rows : rows - part * part_rows;
   }
-  MUSTER_INLINE Shape shape() const { return {parts() * tiles}; }
-  MUSTER_INLINE int64_t first_row(int64_t block) const { return block / tiles * part_rows; }
+  MUSTER_INLINE Shape shape() const { return {int64_t{parts} * tiles}; }
+  MUSTER_INLINE int first_row(int block) const { return block / tiles * part_rows; }
   // Returns a number of parts that fewer rows do not exceed.
-  int64_t most_parts() const {
-    const int64_t by_blocks = quotient_up(grain.blocks, tiles);
-    const int64_t by_rows = quotient_up(rows, grain.rows * strips);
+  int most_parts() const {
+    const int by_blocks = tiles_of(grain.blocks, tiles);
+    const int by_rows = tiles_of(rows, grain.rows * strips);
     return by_blocks < by_rows ? by_blocks : by_rows;
   }
 };
 
-// Runs block `index` of a cut's parts() * tiles blocks. make(column) returns a function add(row,
+// Runs block `index` of a cut's parts * tiles blocks. make(column) returns a function add(row,
 // sums), which adds to the K packs `sums` what the row has in columns [column, column + N). Then
 // finish(part, column, total) is called for each column of the block's part, and total(k) returns a
 // sum.
 template <int N, int K, class Block, class Make, class Finish>
-MUSTER_INLINE void sum_part(Block& block, int64_t index, const Cut& cut, Make make, Finish finish) {
+MUSTER_INLINE void sum_part(Block& block, int index, const Cut& cut, Make make, Finish finish) {
   constexpr int kThreads = static_cast<int>(kBlockThreads);
   float* shared = block.template shared<int64_t{K} * N * kBlockThreads>();
-  const int64_t part = index / cut.tiles;
-  const int first = static_cast<int>(index % cut.tiles) * cut.lanes;
-  const int begin = static_cast<int>(part * cut.part_rows);
-  const int end = begin + static_cast<int>(cut.rows_of(part));
+  const int part = index / cut.tiles;
+  const int first = index % cut.tiles * cut.lanes;
+  const int begin = part * cut.part_rows;
+  const int end = begin + cut.rows_of(part);
   block.each([&](int64_t thread) {
     const int lane = static_cast<int>(thread) % cut.lanes;
     const int strip = static_cast<int>(thread) / cut.lanes;
@@ -69,7 +69,7 @@ MUSTER_INLINE void sum_part(Block& block, int64_t index, const Cut& cut, Make ma
     Pack<N> sums[K] = {};
     if (column < cut.columns) {
       const auto add = make(column);
-      MUSTER_UNROLL(K > 2 ? 1 : 4)
+      MUSTER_UNROLL(K > 2 ? 1 : N == 8 ? 2 : 4)
       for (int row = begin + strip; row < end; row += cut.strips) add(row, sums);
     }
     MUSTER_UNROLL_ALL
@@ -93,7 +93,7 @@ MUSTER_INLINE void sum_part(Block& block, int64_t index, const Cut& cut, Make ma
 }
 
 // For the second kernel: blocks take kJoined columns each.
-constexpr int kJoined = 8;
+constexpr int kJoined = 4;
 MUSTER_INLINE Shape blocks_for_columns(int64_t columns) {
   return {quotient_up(columns, kJoined)};
 }
@@ -101,18 +101,20 @@ MUSTER_INLINE Shape blocks_for_columns(int64_t columns) {
 // add(sums, part, column) adds to K sums what a part has; then finish(column, total) is called for
 // each column of this block, and total(k) returns a sum over the parts.
 template <int K, class Block, class Add, class Finish>
-MUSTER_INLINE void join_parts(Block& block, int64_t parts, int64_t columns, Add add,
-                              Finish finish) {
+MUSTER_INLINE void join_parts(Block& block, int parts, int columns, Add add, Finish finish) {
   constexpr int kThreads = static_cast<int>(kBlockThreads), kStrips = kThreads / kJoined;
+  constexpr int kAtOnce = 8;
   float* shared = block.template shared<K * kBlockThreads>();
   const int first = static_cast<int>(block.index()) * kJoined;
   block.each([&](int64_t thread) {
     const int column = first + static_cast<int>(thread) % kJoined;
     float sums[K] = {};
     if (column < columns) {
-      MUSTER_UNROLL(4)
-      for (int part = static_cast<int>(thread) / kJoined; part < parts; part += kStrips)
-        add(sums, part, column);
+      for (int part = static_cast<int>(thread) / kJoined; part < parts; part += kAtOnce * kStrips) {
+        MUSTER_UNROLL_ALL
+        for (int i = 0; i < kAtOnce; ++i)
+          if (part + i * kStrips < parts) add(sums, part + i * kStrips, column);
+      }
     }
     for (int k = 0; k < K; ++k) shared[k * kThreads + thread] = sums[k];
   });
@@ -134,19 +136,20 @@ struct ColumnSums {
   const float* x;
   float* parts;
 
-  MUSTER_INLINE Shape shape() const { return Cut(rows, columns).shape(); }
+  MUSTER_INLINE Cut cut() const { return {rows, columns, pack_of(columns)}; }
+  MUSTER_INLINE Shape shape() const { return cut().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     const auto run = [&]<int N>(Fixed<N>) {
       sum_part<N, 1>(
-          block, block.index(), Cut(rows, columns),
+          block, static_cast<int>(block.index()), cut(),
           [&](int column) {
             return [=, this](int row, Pack<N>* sums) {
               const Pack<N> values = load_floats<N>(x + row * columns + column);
               for (int i = 0; i < N; ++i) sums->at[i] += values.at[i];
             };
           },
-          [&](int64_t part, int column, auto total) { parts[part * columns + column] = total(0); });
+          [&](int part, int column, auto total) { parts[part * columns + column] = total(0); });
     };
     pack_of(columns) == 1 ? run(Fixed<1>{}) : run(Fixed<4>{});
   }
@@ -162,7 +165,7 @@ struct SumParts {
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     join_parts<1>(
-        block, parts, columns,
+        block, static_cast<int>(parts), static_cast<int>(columns),
         [&](float* sums, int part, int column) { *sums += in[part * columns + column]; },
         [&](int column, auto total) { out[column] = total(0); });
   }

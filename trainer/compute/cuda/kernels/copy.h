@@ -36,6 +36,28 @@ struct ConvertFloats : Convert {
   }
 };
 
+// Copies from the host's memory, in which the GPU reads, to its own: a copy by cudaMemcpy takes
+// longer to begin. The sizes are multiples of 4 bytes.
+struct Fetch {
+  struct Piece {
+    const void* from;
+    void* to;
+    size_t bytes;
+    MUSTER_INLINE uint32_t words() const { return static_cast<uint32_t>(bytes / sizeof(uint32_t)); }
+  };
+  Piece first, second;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(first.words() + second.words()); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_items(block, first.words() + second.words(), [&](uint32_t i) {
+      const Piece& piece = i < first.words() ? first : second;
+      const uint32_t word = i < first.words() ? i : i - first.words();
+      static_cast<uint32_t*>(piece.to)[word] = static_cast<const uint32_t*>(piece.from)[word];
+    });
+  }
+};
+
 // out[r, c] (+)= in[r, c].
 struct Copy {
   int64_t rows, columns;

@@ -52,9 +52,6 @@ struct DenseWeightTile {
   static constexpr int32_t kFloats = kMostDenseRows * (kFeatures + kUnits);
 };
 
-MUSTER_INLINE int32_t tiles_of(int32_t items, int32_t tile) {
-  return (items + tile - 1) / tile;
-}
 MUSTER_INLINE int32_t smaller(int32_t a, int32_t b) {
   return a < b ? a : b;
 }

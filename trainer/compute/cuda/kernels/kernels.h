@@ -14,6 +14,7 @@
 #include "trainer/compute/cuda/kernels/match_anchors.h"
 #include "trainer/compute/cuda/kernels/mine_anchors.h"
 #include "trainer/compute/cuda/kernels/normalized.h"
+#include "trainer/compute/cuda/kernels/round_matrices.h"
 #include "trainer/compute/cuda/kernels/softmax.h"
 #include "trainer/compute/cuda/kernels/update.h"
 #include "trainer/compute/cuda/kernels/windows.h"
@@ -25,13 +26,14 @@ struct Kernels {};
 
 // Every kernel. A new one gets its line here.
 using KernelList =
-    Kernels<ConvertBytes, ConvertFloats, Copy, BiasActivation, ActivationGradient, DenseForward,
-            DenseBackward, DropElements, ColumnSums, SumParts, Softmax, SoftmaxGradient,
-            SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors,
-            GatherPatches, ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts,
-            Pool, PoolGradient, MatchAnchors, AnchorLosses, RankAnchors, MineAnchors,
-            AnchorGradients, ReadValues, ReadRows, PartStatistics, JoinStatistics, FixedScales,
-            PartGradients, JoinGradients, NormalizedGradient>;
+    Kernels<Fetch, ConvertBytes, ConvertFloats, Copy, RoundMatrices, BiasActivation,
+            ActivationGradient, DenseForward, DenseBackward, DropElements, ColumnSums, SumParts,
+            Softmax, SoftmaxGradient, SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows,
+            UpdateTensors, MeasureTensors, GatherPatches, ScatterPatches, Depthwise,
+            DepthwiseInputGradient, DepthwiseWeightParts, Pool, PoolGradient, MatchAnchors,
+            AnchorLosses, RankAnchors, MineAnchors, AnchorGradients, ReadValues, ReadRows,
+            PartStatistics, JoinStatistics, FixedScales, PartGradients, JoinGradients,
+            NormalizedGradient>;
 
 // Returns the place of a kernel in a list.
 template <class Kernel, class... Some>

@@ -28,6 +28,20 @@ struct Rivals {
   MUSTER_INLINE static bool before(const Candidate& a, const Candidate& b, bool first) {
     return a.loss > b.loss || (a.loss == b.loss && first);
   }
+  // Boxes that overlap by more than a part t of their union cover a part t of each other in either
+  // direction; so their lower edges are at most a part 1 / t - 1 of either one's length apart, but
+  // for rounding.
+  struct Reach {
+    float y, x;
+    MUSTER_INLINE bool has(const detection::Box& a, const detection::Box& b) const {
+      return (fabsf(a.ymin - b.ymin) <= y) & (fabsf(a.xmin - b.xmin) <= x);
+    }
+  };
+  MUSTER_INLINE Reach reach(const Candidate& a) const {
+    const float part =
+        iou_threshold > 0.0f ? 1.01f * (1.0f / iou_threshold - 1.0f) + 1e-5f : INFINITY;
+    return {part * (a.box.ymax - a.box.ymin), part * (a.box.xmax - a.box.xmin)};
+  }
   // Two boxes share no more than the area of the smaller one, but for rounding.
   MUSTER_INLINE bool may_overlap(const Candidate& a, const Candidate& b) const {
     const float small = minimum(a.area, b.area), large = maximum(a.area, b.area);
@@ -46,35 +60,32 @@ struct RankAnchors {
   int64_t rows;
   Rivals rivals;
 
-  // A block takes as many anchors of a row as it has threads, and goes through all of the row.
-  MUSTER_INLINE int64_t blocks_of_row() const {
-    return quotient_up(rivals.anchors.count, kBlockThreads);
-  }
+  // A block takes kOwn anchors of a row. Its threads are in slices, each of which compares all of
+  // these with its share of the row's anchors.
+  MUSTER_INLINE int64_t blocks_of_row() const { return quotient_up(rivals.anchors.count, kOwn); }
   MUSTER_INLINE Shape shape() const { return {rows * blocks_of_row()}; }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    constexpr int kThreads = static_cast<int>(kBlockThreads);
     const Anchors& anchors = rivals.anchors;
     const int count = static_cast<int>(anchors.count);
     const int64_t first = block.index() / blocks_of_row() * anchors.count;
-    const int begin = static_cast<int>(block.index() % blocks_of_row()) * kThreads;
-    struct State {
-      Candidate own;
-      int rank;
-      bool has_rival;
-    };
+    const int begin = static_cast<int>(block.index() % blocks_of_row()) * kOwn;
     auto states = block.template locals<State>();
     float* others = block.template shared<6 * kBlockThreads>();
+    float* found = block.template shared<2 * kBlockThreads>();
     block.each([&](int64_t thread) {
-      const int own = begin + static_cast<int>(thread);
-      states[thread] = {rivals.candidate(first + (own < count ? own : 0)), 0, false};
+      const int own = begin + static_cast<int>(thread) % kOwn;
+      State& state = states[thread];
+      state.own = rivals.candidate(first + (own < count ? own : 0));
+      state.reach = rivals.reach(state.own);
+      state.rank = 0;
+      state.has_rival = false;
     });
     for (int from = 0; from < count; from += kThreads) {
-      const int many = count - from < kThreads ? count - from : kThreads;
       block.each([&](int64_t thread) {
         // Nothing that is compared with NaN is larger or equal.
         Candidate other{NAN, 0, {}};
-        if (thread < many) other = rivals.candidate(first + from + thread);
+        if (from + thread < count) other = rivals.candidate(first + from + thread);
         float* to = others + thread;
         to[0] = other.loss;
         to[kThreads] = other.area;
@@ -84,44 +95,72 @@ struct RankAnchors {
         to[5 * kThreads] = other.box.xmax;
       });
       block.each([&](int64_t thread) {
-        State& state = states[thread];
-        const int own = begin + static_cast<int>(thread);
-        for (int i = 0; i < many; i += 4) {
-          const Pack<4> losses = load_floats<4>(others + i);
-          const Pack<4> areas = load_floats<4>(others + kThreads + i);
-          bool before[4];
-          bool may = false;
-          MUSTER_UNROLL_ALL
-          for (int j = 0; j < 4; ++j) {
-            const Candidate other{losses.at[j], areas.at[j], {}};
-            before[j] = Rivals::before(other, state.own, from + i + j < own);
-            state.rank += before[j] ? 1 : 0;
-            may |= before[j] & rivals.may_overlap(other, state.own);
-          }
-          if (!may || state.has_rival) continue;
-          MUSTER_UNROLL_ALL
-          for (int j = 0; j < 4; ++j) {
-            const float* at = others + i + j;
-            const Candidate other{
-                losses.at[j],
-                areas.at[j],
-                {at[2 * kThreads], at[3 * kThreads], at[4 * kThreads], at[5 * kThreads]}};
-            state.has_rival = state.has_rival || (before[j] && rivals.overlap(other, state.own));
-          }
-        }
+        const int slice = static_cast<int>(thread) / kOwn * kOwn;
+        // So many of the slice's anchors have a lower index.
+        const int lower = from + slice < begin    ? kOwn
+                          : from + slice == begin ? static_cast<int>(thread) % kOwn
+                                                  : 0;
+        compare(others + slice, lower, states[thread]);
       });
     }
     block.each([&](int64_t thread) {
-      const int64_t own = begin + thread;
-      if (own >= count) return;
-      const State& state = states[thread];
-      const bool ranked = state.own.loss == state.own.loss;
-      anchors.ranks[first + own] = ranked ? state.rank : -1;
-      anchors.states[first + own] = ranked && !state.has_rival ? kSelected
-                                    : ranked                   ? kUndecided
-                                                               : kSuppressed;
-      if (ranked) anchors.by_rank[first + state.rank] = static_cast<int32_t>(own);
+      found[thread] = static_cast<float>(states[thread].rank);
+      found[kThreads + thread] = states[thread].has_rival ? 1.0f : 0.0f;
     });
+    block.each([&](int64_t thread) {
+      const int64_t own = begin + thread;
+      if (thread >= kOwn || own >= count) return;
+      float rank = 0, has_rival = 0;
+      for (int64_t i = thread; i < kThreads; i += kOwn) {
+        rank += found[i];
+        has_rival += found[kThreads + i];
+      }
+      const float loss = states[thread].own.loss;
+      const bool ranked = loss == loss;
+      anchors.ranks[first + own] = ranked ? static_cast<int32_t>(rank) : -1;
+      anchors.states[first + own] = ranked && has_rival == 0.0f ? kSelected
+                                    : ranked                    ? kUndecided
+                                                                : kSuppressed;
+      if (ranked) anchors.by_rank[first + static_cast<int32_t>(rank)] = static_cast<int32_t>(own);
+    });
+  }
+
+ private:
+  static constexpr int kThreads = static_cast<int>(kBlockThreads), kOwn = 64;
+
+  struct State {
+    Candidate own;
+    Rivals::Reach reach;
+    int rank;
+    bool has_rival;
+  };
+
+  // Compares with a slice's anchors, the first `lower` of which have a lower index.
+  MUSTER_INLINE void compare(const float* others, int lower, State& state) const {
+    MUSTER_UNROLL(4)
+    for (int i = 0; i < kOwn; i += 4) {
+      const Pack<4> losses = load_floats<4>(others + i);
+      const Pack<4> ymins = load_floats<4>(others + 2 * kThreads + i);
+      const Pack<4> xmins = load_floats<4>(others + 3 * kThreads + i);
+      bool before[4], may = false;
+      MUSTER_UNROLL_ALL
+      for (int j = 0; j < 4; ++j) {
+        const Candidate other{losses.at[j], 0, {ymins.at[j], xmins.at[j], 0, 0}};
+        before[j] = Rivals::before(other, state.own, i + j < lower);
+        state.rank += before[j] ? 1 : 0;
+        may |= before[j] & state.reach.has(other.box, state.own.box);
+      }
+      if (!may || state.has_rival) continue;
+      for (int j = 0; j < 4; ++j) {
+        const float* at = others + i + j;
+        const Candidate other{
+            at[0],
+            at[kThreads],
+            {at[2 * kThreads], at[3 * kThreads], at[4 * kThreads], at[5 * kThreads]}};
+        state.has_rival = state.has_rival || (Rivals::before(other, state.own, i + j < lower) &&
+                                              rivals.overlap(other, state.own));
+      }
+    }
   }
 };
 

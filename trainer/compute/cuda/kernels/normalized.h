@@ -95,29 +95,27 @@ struct ReadRows {
   }
 };
 
-// Its threads need few registers.
-MUSTER_INLINE Cut cut_of_statistics(int64_t rows, int64_t columns) {
-  return {rows, columns, {.blocks = 792}};
-}
-
 // The mean of each part's rows, and behind these the sums of squared distances from it:
 // [2, parts, columns].
 struct PartStatistics {
+  static constexpr int kBlocksAtOnce = 4;
+
   int64_t rows, columns;
   Numbers z;
   float* parts;
 
-  MUSTER_INLINE Cut cut() const { return cut_of_statistics(rows, columns); }
+  MUSTER_INLINE Cut cut() const { return {rows, columns, wide_pack_of(columns, z, z)}; }
   MUSTER_INLINE Shape shape() const { return cut().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs(columns, z, z, [&]<int N>(Fixed<N>, auto from, auto) {
+    with_packs<8>(columns, z, z, [&]<int N>(Fixed<N>, auto from, auto) {
       const Cut cut = this->cut();
       const int width = static_cast<int>(columns);
       // Distances from the part's first row are as small as those from the mean.
-      const int first = static_cast<int>(cut.first_row(block.index())) * width;
+      const int index = static_cast<int>(block.index());
+      const int first = cut.first_row(index) * width;
       sum_part<N, 2>(
-          block, block.index(), cut,
+          block, index, cut,
           [&](int column) {
             return [=, pivot = from.template load_pack<N>(first + column)](int row, Pack<N>* sums) {
               const Pack<N> raw = from.template load_pack<N>(row * width + column);
@@ -129,10 +127,10 @@ struct PartStatistics {
               }
             };
           },
-          [&](int64_t part, int column, auto total) {
+          [&](int part, int column, auto total) {
             const float shift = total(0) * (1.0f / static_cast<float>(cut.rows_of(part)));
             parts[part * columns + column] = from.load(first + column) + shift;
-            parts[(cut.parts() + part) * columns + column] = fnma(shift, total(0), total(1));
+            parts[(cut.parts + part) * columns + column] = fnma(shift, total(0), total(1));
           });
     });
   }
@@ -162,6 +160,7 @@ MUSTER_INLINE void write_scales(const ColumnScales& to, int64_t c, float mean, f
 // and the variance, which is that of the population there, by Bessel's correction.
 struct JoinStatistics {
   int64_t rows, samples, columns;
+  int pack;  // of the parts' kernel
   const float* parts;
   float epsilon;
   const float* gamma;
@@ -173,16 +172,16 @@ struct JoinStatistics {
   MUSTER_INLINE Shape shape() const { return blocks_for_columns(columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const Cut cut = cut_of_statistics(rows, columns);
-    const int64_t count = cut.parts();
+    const Cut cut(rows, columns, pack);
+    const int count = cut.parts, width = static_cast<int>(columns);
     // Distances are those from a value near the mean, as in a part: from the first part's mean.
     join_parts<2>(
-        block, count, columns,
+        block, count, width,
         [&](float* sums, int part, int c) {
-          const float d = parts[part * columns + c] - parts[c];
+          const float d = parts[part * width + c] - parts[c];
           const float of_part = static_cast<float>(cut.rows_of(part)) * d;
           sums[0] += of_part;
-          sums[1] += fma(of_part, d, parts[(count + part) * columns + c]);
+          sums[1] += fma(of_part, d, parts[(count + part) * width + c]);
         },
         [&](int c, auto total) {
           const float n = static_cast<float>(rows), all = static_cast<float>(samples);
@@ -222,21 +221,23 @@ MUSTER_INLINE float inner_gradient(float z, float dy, float scale, float shift, 
 
 // Each part's sums of g, and behind these those of g (z - mean): [2, parts, columns].
 struct PartGradients {
+  static constexpr int kBlocksAtOnce = 4;
+
   int64_t rows, columns;
   Numbers z, dy;
   ColumnScales scales;
   Bounds bounds;
   float* parts;
 
-  MUSTER_INLINE Cut cut() const { return {rows, columns}; }
+  MUSTER_INLINE Cut cut() const { return {rows, columns, wide_pack_of(columns, z, dy)}; }
   MUSTER_INLINE Shape shape() const { return cut().shape(); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    with_packs(columns, z, dy, [&]<int N>(Fixed<N>, auto from, auto gradient) {
+    with_packs<8>(columns, z, dy, [&]<int N>(Fixed<N>, auto from, auto gradient) {
       const Cut cut = this->cut();
       const int width = static_cast<int>(columns);
       sum_part<N, 2>(
-          block, block.index(), cut,
+          block, static_cast<int>(block.index()), cut,
           [&](int column) {
             return [=, limits = bounds, scale = load_floats<N>(scales.scale + column),
                     shift = load_floats<N>(scales.shift + column),
@@ -252,9 +253,9 @@ struct PartGradients {
               }
             };
           },
-          [&](int64_t part, int column, auto total) {
+          [&](int part, int column, auto total) {
             parts[part * columns + column] = total(0);
-            parts[(cut.parts() + part) * columns + column] = total(1);
+            parts[(cut.parts + part) * columns + column] = total(1);
           });
     });
   }
@@ -263,6 +264,7 @@ struct PartGradients {
 // The gradients of gamma and beta, and what the gradient of z needs.
 struct JoinGradients {
   int64_t rows, columns;
+  int pack;  // of the parts' kernel
   const float* parts;
   ColumnScales scales;
   float* dgamma;
@@ -271,12 +273,12 @@ struct JoinGradients {
   MUSTER_INLINE Shape shape() const { return blocks_for_columns(columns); }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const int64_t count = Cut(rows, columns).parts();
+    const int count = Cut(rows, columns, pack).parts, width = static_cast<int>(columns);
     join_parts<2>(
-        block, count, columns,
+        block, count, width,
         [&](float* sums, int part, int c) {
-          sums[0] += parts[part * columns + c];
-          sums[1] += parts[(count + part) * columns + c];
+          sums[0] += parts[part * width + c];
+          sums[1] += parts[(count + part) * width + c];
         },
         [&](int c, auto total) {
           const float share = 1.0f / static_cast<float>(rows), sum = total(0);

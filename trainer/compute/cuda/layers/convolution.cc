@@ -9,8 +9,10 @@ namespace {
 
 // By products of matrices: what the window covers at each place is a row of a matrix, the patches.
 // For a convolution of single places they are its image itself, if that is floats in memory and the
-// factors are floats too. Only so many samples are done at once as the context allows patches.
-// Factors of bfloat16 are padded with zeros (convolution_output.h).
+// factors are floats too; or the image's `factor`, which is kept for the backward pass and for
+// other convolutions, if the image is a normalized value. Else only so many samples are done at
+// once as the context allows patches. Factors of bfloat16 are padded with zeros
+// (convolution_output.h).
 class ConvolutionOperation : public Operation {
  public:
   ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)
@@ -26,13 +28,21 @@ class ConvolutionOperation : public Operation {
         stride_(padded(depth_, half_)),
         single_(depth_ == sliding_.channels && sliding_.down == 1 && sliding_.right == 1),
         as_it_is_(single_ && !in_.normalized && !half_),
-        samples_(as_it_is_ ? context.max_rows
-                           : std::clamp<int64_t>(context.most_patches / (places_ * stride_), 1,
-                                                 context.max_rows)),
+        reads_factor_(single_ && in_.normalized),
+        writes_factor_(reads_factor_ && !in_.factor),
+        samples_(as_it_is_ || reads_factor_
+                     ? context.max_rows
+                     : std::clamp<int64_t>(context.most_patches / (places_ * stride_), 1,
+                                           context.max_rows)),
         kernel_(context.offset_of(node.parameters[0])),
-        rounded_kernel_(context.gpu, half_ ? stride_ * out_.stride() : 0),
+        rounded_kernel_(half_ ? context.rounded.add(kernel_, depth_, filters_, out_.stride()) : 0),
         padded_gradient_(context.gpu, is_padded() ? stride_ * out_.stride() : 0) {
-    if (as_it_is_) return;
+    if (writes_factor_) {
+      const int64_t numbers = context.max_rows * places_ * stride_;
+      Context::check_size("a batch at a convolution", numbers);
+      in_.factor = std::make_unique<GpuArray<char>>(context.gpu, bytes_of(numbers, half_));
+    }
+    if (as_it_is_ || reads_factor_) return;
     Context::check_size("the patches of one sample at a convolution", samples_ * places_ * stride_,
                         "a smaller image or window");
     // Their gradients are floats.
@@ -41,9 +51,7 @@ class ConvolutionOperation : public Operation {
 
   void forward(Program& program) override {
     program.add([this](const Step& step) {
-      if (half_)
-        context_.gpu.launch(ReadRows{depth_, filters_, Reader{step.parameters + kernel_},
-                                     kernel(step), out_.stride()});
+      if (writes_factor_) write_rows(step.rows * places_, in_.reader(), factor());
       for_samples(step, [&](int64_t first, int64_t count) {
         context_.gpu.multiply({count * places_, out_.stride(), stride_, patches(first, count),
                                stride_, false, kernel(step), out_.stride(), false,
@@ -97,20 +105,30 @@ class ConvolutionOperation : public Operation {
 
   bool is_padded() const { return stride_ != depth_ || out_.stride() != filters_; }
   Numbers kernel(const Step& step) const {
-    return half_ ? Numbers{rounded_kernel_.data(), true} : step.parameters + kernel_;
+    return half_ ? context_.rounded.at(rounded_kernel_) : step.parameters + kernel_;
+  }
+
+  Numbers factor() const { return {in_.factor->data(), half_}; }
+
+  // Writes single places, of which each becomes a row.
+  void write_rows(int64_t rows, const Reader& image, const Numbers& to) const {
+    if (stride_ == depth_) {
+      context_.gpu.launch(ReadValues{rows, depth_, image, to});
+    } else {
+      context_.gpu.launch(ReadRows{rows, depth_, image, to, stride_});
+    }
   }
 
   // Asks for the patches of these samples.
   Numbers patches(int64_t first, int64_t count) const {
+    if (reads_factor_) return factor() + first * places_ * stride_;
     const Reader image = in_.reader() + first * in_.width;
     if (as_it_is_) return image.z;
     const Numbers to{context_.patches.data(), half_};
-    if (!single_) {
-      context_.gpu.launch(GatherPatches{sliding_, count, image, to, stride_});
-    } else if (stride_ == depth_) {
-      context_.gpu.launch(ReadValues{count * places_, depth_, image, to});
+    if (single_) {
+      write_rows(count * places_, image, to);
     } else {
-      context_.gpu.launch(ReadRows{count * places_, depth_, image, to, stride_});
+      context_.gpu.launch(GatherPatches{sliding_, count, image, to, stride_});
     }
     return to;
   }
@@ -125,9 +143,10 @@ class ConvolutionOperation : public Operation {
   const int64_t depth_;   // numbers under the window
   const int64_t stride_;  // numbers of a patch
   const bool single_, as_it_is_;
-  const int64_t samples_;  // at once
-  const int64_t kernel_;   // offset
-  GpuArray<uint16_t> rounded_kernel_;
+  const bool reads_factor_, writes_factor_;
+  const int64_t samples_;         // at once
+  const int64_t kernel_;          // offset
+  const int64_t rounded_kernel_;  // its place
   GpuArray<float> padded_gradient_;
 };
 

@@ -13,7 +13,7 @@ ConvolutionOutput::ConvolutionOutput(const Node& node, bool use_bias, Activation
       places_(out_.width / filters_),
       stride_(padded(filters_, half_ && !out_.normalized)),
       bias_(use_bias ? context.offset_of(node.parameters[1]) : -1) {
-  if (trainable_ && bias_ >= 0) context.reserve_parts({context.max_rows * places_, filters_}, 1);
+  if (trainable_ && bias_ >= 0) context.reserve_column_sums(context.max_rows * places_, filters_);
   const int64_t raw = context.max_rows * places_ * stride_;
   Context::check_size("a batch at a convolution", raw);
   if (out_.normalized || half_) context.raw.reserve(bytes_of(raw, half_));

@@ -16,7 +16,7 @@ class DenseOperation : public Operation {
         kernel_(context.offset_of(node.parameters[0])),
         bias_(dense.use_bias ? context.offset_of(node.parameters[1]) : -1) {
     if (trainable_ && bias_ >= 0 && !is_small(context.max_rows))
-      context.reserve_parts({context.max_rows, units_}, 1);
+      context.reserve_column_sums(context.max_rows, units_);
   }
 
   void forward(Program& program) override {

@@ -35,7 +35,7 @@ class DepthwiseOperation : public Operation {
       if (trainable_) {
         const DepthwiseWeightParts parts{sliding_, step.rows, in_.reader(), dz, context_.parts()};
         context_.gpu.launch(parts);
-        context_.sum_parts(parts.cut().parts(), taps_ * sliding_.channels, context_.parts(),
+        context_.sum_parts(parts.cut().parts, taps_ * sliding_.channels, context_.parts(),
                            step.gradients + kernel_);
       }
       if (in_.needs_gradient)

@@ -8,6 +8,9 @@
 namespace muster::compute::cuda {
 namespace {
 
+// The first architecture of which kernels wait for the one before.
+#define MUSTER_WAITING_KERNELS 900
+
 // A kernel may say how many of its blocks a multiprocessor must have room for, which limits the
 // registers of a thread; else the compiler decides.
 template <class Kernel>
@@ -18,8 +21,14 @@ constexpr int room_for() {
     return 0;
 }
 
+// From Hopper on, the blocks of the next kernel take their places while the last ones of this one
+// still work, and wait there until it has ended.
 template <class Kernel>
 __global__ void __launch_bounds__(kBlockThreads, room_for<Kernel>()) run(const Kernel kernel) {
+#if __CUDA_ARCH__ >= MUSTER_WAITING_KERNELS
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+#endif
   GpuBlock block;
   kernel(block);
 }
@@ -33,19 +42,30 @@ std::span<const void* const> entries_of(Kernels<Kernel...>) {
 
 }  // namespace
 
-void load_kernels() {
+bool load_kernels() {
+  bool wait = true;
   for (const void* entry : entries_of(KernelList{})) {
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, entry), "cudaFuncGetAttributes");
+    wait &= attributes.ptxVersion >= MUSTER_WAITING_KERNELS / 10;
   }
+  return wait;
 }
 
-void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream) {
+void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream,
+                   bool early) {
   void* pointers[] = {const_cast<void*>(arguments)};
-  check(
-      cudaLaunchKernel(entries_of(KernelList{})[kernel], dim3(static_cast<unsigned>(shape.blocks)),
-                       dim3(static_cast<unsigned>(kBlockThreads)), pointers, 0, stream),
-      "cudaLaunchKernel");
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = dim3(static_cast<unsigned>(shape.blocks));
+  launch.blockDim = dim3(static_cast<unsigned>(kBlockThreads));
+  launch.stream = stream;
+  launch.attrs = &overlap;
+  launch.numAttrs = early ? 1 : 0;
+  check(cudaLaunchKernelExC(&launch, entries_of(KernelList{})[kernel], pointers),
+        "cudaLaunchKernelExC");
 }
 
 }  // namespace muster::compute::cuda

@@ -8,10 +8,12 @@
 
 namespace muster::compute::cuda {
 
-// Asks a stream for the kernel with this place in KernelList. `arguments` is its struct.
-// Loads all kernels onto the current GPU.
-void load_kernels();
+// Loads all kernels onto the current GPU. Returns whether they can be launched early.
+bool load_kernels();
 
-void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream);
+// Asks a stream for the kernel with this place in KernelList. `arguments` is its struct. With
+// `early` it is launched while the stream's kernel before it still runs, and waits for its end.
+void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream,
+                   bool early);
 
 }  // namespace muster::compute::cuda
