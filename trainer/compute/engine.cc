@@ -1,5 +1,7 @@
 #include "trainer/compute/engine.h"
 
+#include <stdexcept>
+
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "trainer/compute/cpu/engine.h"
@@ -51,6 +53,15 @@ std::vector<std::unique_ptr<Memory>> allocate_slots(Engine& engine, const Optimi
   }
   start_slots(optimizer, engine.parameters(), views);
   return slots;
+}
+
+void Engine::begin_training(const Batch&, const Optimizer&, const UpdateArguments&,
+                            std::span<Memory* const>) {
+  throw std::logic_error("this engine does not train ahead");
+}
+
+LossSums Engine::end_training() {
+  throw std::logic_error("this engine does not train ahead");
 }
 
 }  // namespace muster::compute

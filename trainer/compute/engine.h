@@ -98,6 +98,20 @@ class Engine {
   virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
                          const UpdateArguments& update, std::span<Memory* const> slots) = 0;
 
+  // A device with a queue of its own can train ahead: begin_training() does what train() does, but
+  // returns while the device works; the batch's memory is not needed any more then. Each call is
+  // answered by one of end_training(), in that order, which waits for its step and returns the
+  // sums. At most kMostAhead steps are begun and not answered. While there are any, nothing else
+  // may be asked of the engine, and nobody may use parameters, gradients or slots.
+  static constexpr int kMostAhead = 2;
+  virtual bool trains_ahead(const Optimizer& optimizer) const {
+    static_cast<void>(optimizer);
+    return false;
+  }
+  virtual void begin_training(const Batch& batch, const Optimizer& optimizer,
+                              const UpdateArguments& update, std::span<Memory* const> slots);
+  virtual LossSums end_training();
+
   // Runs forward only, without dropout, with the moving statistics. `outputs` receives the values
   // that the loss is computed from, [rows, output_count()]: logits, where the loss takes their
   // softmax. `outputs` may be empty: then it is not written.

@@ -46,14 +46,15 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
   std::optional<WatchedWork> watched;  // all but the waits for a group and, in the end, for storage
   for (;;) {
     if (!watched) watched.emplace(WatchedWork::Kind::computing, "training");
-    if (validator && validator->due(synchronizer.position())) {
+    const bool settled = synchronizer.settled();
+    if (validator && settled && validator->due(synchronizer.position())) {
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
     }
-    if (rule) rule->apply(synchronizer);
+    if (rule && settled) rule->apply(synchronizer);
     if (!synchronizer.has_next()) break;
-    if (stop.stop_requested()) return Ending::interrupted;
-    if (checkpointer && checkpointer->due(synchronizer.position(), now))
+    if (settled && stop.stop_requested()) return Ending::interrupted;
+    if (checkpointer && settled && checkpointer->due(synchronizer.position(), now))
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
     const auto result = synchronizer.step();
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;

@@ -167,20 +167,37 @@ class Run {
     for (const auto& slot : storage_) slots_.push_back(slot.get());
     make_buffers(work.copied);
   }
+  ~Run() {
+    for (; begun_ > 0; --begun_) engine_->end_training();
+  }
 
+  // A device that trains ahead has always begun the next step when it ends one, as in a job.
   LossSums step() {
-    if (made_ == steps_) fill();
-    const Batch batch = made();
-    ++steps_;
-    UpdateArguments update;
-    update.t = ++t_;
-    return engine_->train(batch, *optimizer_, update, slots_);
+    if (!engine_->trains_ahead(*optimizer_)) {
+      const auto [batch, update] = next();
+      return engine_->train(batch, *optimizer_, update, slots_);
+    }
+    for (; begun_ < Engine::kMostAhead; ++begun_) {
+      const auto [batch, update] = next();
+      engine_->begin_training(batch, *optimizer_, update, slots_);
+    }
+    --begun_;
+    return engine_->end_training();
   }
 
   Engine& engine() { return *engine_; }
   cpu::CpuEngine& cpu_engine() { return dynamic_cast<cpu::CpuEngine&>(*engine_); }
 
  private:
+  std::pair<Batch, UpdateArguments> next() {
+    if (made_ == steps_) fill();
+    const Batch batch = made();
+    ++steps_;
+    UpdateArguments update;
+    update.t = ++t_;
+    return {batch, update};
+  }
+
   // The run has batches in memory and hands them out in turn, as a data pipeline does.
   struct Buffer {
     std::vector<std::byte> copies;  // of features
@@ -246,6 +263,7 @@ class Run {
   std::vector<std::shared_ptr<void>> served_;  // it ends before the engine and the buffers
   uint64_t made_ = 0, steps_ = 0;              // batches
   uint64_t at_ = 0, t_ = 0;
+  int begun_ = 0;  // steps that are not ended
 };
 
 double ticks_per_microsecond() {

@@ -51,10 +51,10 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
         places.labels = places.starts + aligned(max_rows_ * int64_t{sizeof(uint64_t)});
         places.targets = places.labels + aligned(max_rows_ * int64_t{sizeof(int32_t)});
         const int64_t targets = labels_ == LabelKind::classes ? 0 : graph_.label_count;
-        places.end = places.targets + max_rows_ * targets * int64_t{sizeof(float)};
+        places.end = aligned(places.targets + max_rows_ * targets * int64_t{sizeof(float)});
         return places;
       }()),
-      staged_(*gpu_, places_.end),
+      staged_(*gpu_, 2 * places_.end),
       batch_(*gpu_, places_.end),
       outputs_(*gpu_, max_rows_ * graph_.outputs()),
       input_(*gpu_, max_rows_, graph_.values[0].width) {
@@ -122,9 +122,9 @@ void CudaEngine::use_own() {
   gradients_ = &own_gradients_;
 }
 
-CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch) {
+CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch, int turn) {
   const auto rows = static_cast<size_t>(batch.rows);
-  char* to = staged_.data();
+  char* to = staged(turn);
   std::memcpy(to, &batch.epoch, sizeof batch.epoch);
   auto* positions = reinterpret_cast<uint64_t*>(to + places_.positions);
   for (size_t row = 0; row < rows; ++row)
@@ -138,6 +138,7 @@ CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch) {
   }
   auto* starts = reinterpret_cast<uint64_t*>(to + places_.starts);
   return {kind,
+          turn,
           batch.rows,
           input_.take(batch, starts),
           batch.scale,
@@ -148,9 +149,9 @@ CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch) {
 // Asks for all that a run does. told(end) is called where gradients [0, end) are complete.
 void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& told) {
   const bool training = trains(form.kind);
-  const Step step{form.rows, training, form.buffers.parameters, gradients_->data()};
-  Fetch fetch{{staged_.data(), batch_.data(), static_cast<size_t>(places_.end)}, {}};
-  if (form.kind == Kind::training) fetch.second = update_.rules();
+  const Step step{form.rows, training, form.turn, form.buffers.parameters, gradients_->data()};
+  Fetch fetch{{staged(form.turn), batch_.data(), static_cast<size_t>(places_.end)}, {}};
+  if (form.kind == Kind::training) fetch.second = update_.rules(form.turn);
   gpu_->launch(fetch);
   input_.convert(form.source, form.rows, form.scale, form.offset,
                  reinterpret_cast<const uint64_t*>(batch_.data() + places_.starts),
@@ -199,32 +200,36 @@ void CudaEngine::run(const Form& form, const OnComplete& on_complete) {
     gpu_->replay(*stretch.work);
     if (stretch.end > 0) marks.emplace_back(stretch.end, gpu_->mark());
   }
-  bool looked = !meanwhile_ || !trains(form.kind);
+  bool looked = !trains(form.kind);
   std::exception_ptr failure;
-  const auto look_ahead = [&] {
-    if (std::exchange(looked, true)) return;
-    try {
-      input_.finish_reading();
-      meanwhile_();
-    } catch (...) {
-      // The GPU still works with this engine's memory.
-      failure = std::current_exception();
-    }
+  const auto look_once = [&] {
+    if (!std::exchange(looked, true)) failure = look_ahead();
   };
   for (auto& [end, mark] : marks) {
     mark.wait();
     on_complete(end);
-    look_ahead();
+    look_once();
   }
-  look_ahead();
+  look_once();
   gpu_->wait();
   if (failure) std::rethrow_exception(failure);
 }
 
-LossSums CudaEngine::sums(int64_t rows) const {
-  LossSums sums = loss_->sums(rows);
+std::exception_ptr CudaEngine::look_ahead() {
+  if (!meanwhile_) return nullptr;
+  try {
+    input_.finish_reading();
+    meanwhile_();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+LossSums CudaEngine::sums(int64_t rows, double weight, int turn) const {
+  LossSums sums = loss_->sums(rows, turn);
   sums.rows = rows;
-  sums.weight = weight_;
+  sums.weight = weight;
   return sums;
 }
 
@@ -236,37 +241,75 @@ LossSums CudaEngine::compute_gradients(const Batch& batch, const OnComplete& on_
     return {};
   }
   const Form now = stage(on_complete ? Kind::stretches : Kind::gradients, batch);
-  weight_ = loss_->prepare(batch);
+  const double weight = loss_->prepare(batch);
   run(now, on_complete);
-  return sums(now.rows);
+  return sums(now.rows, weight);
+}
+
+FlatBuffers CudaEngine::buffers_of(const Optimizer& optimizer,
+                                   std::span<Memory* const> slots) const {
+  check_slots(optimizer, slots, graph_.layout, on_gpu);
+  FlatBuffers buffers{parameters_->data(), gradients_->data(), nullptr, nullptr, nullptr};
+  set_slots(
+      optimizer, slots.size(), [&](size_t i) { return own_kind(*slots[i]).data(); }, buffers);
+  return buffers;
 }
 
 LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
                            const UpdateArguments& update, std::span<Memory* const> slots) {
-  check_batch(batch, graph_, max_rows_, true);
-  check_slots(optimizer, slots, graph_.layout, on_gpu);
-  if (batch.rows == 0) return {};
-  FlatBuffers buffers{parameters_->data(), gradients_->data(), nullptr, nullptr, nullptr};
-  set_slots(
-      optimizer, slots.size(), [&](size_t i) { return own_kind(*slots[i]).data(); }, buffers);
-  const bool whole = optimizer.needs_whole_tensors();
-  Form now = stage(whole ? Kind::gradients : Kind::training, batch);
-  UpdateArguments arguments = update;
-  LossSums divisors;
-  divisors.rows = batch.rows;
-  divisors.weight = weight_ = loss_->prepare(batch);
-  arguments.divide_by(divisors);
-  if (!whole) {
-    update_.prepare(optimizer, arguments, buffers);
-    now.buffers = buffers;
-    run(now);
-    return sums(now.rows);
+  if (!optimizer.needs_whole_tensors()) {
+    begin_training(batch, optimizer, update, slots);
+    return end_training();
   }
-  run(now);
+  const FlatBuffers buffers = buffers_of(optimizer, slots);
+  const LossSums sums = compute_gradients(batch);
+  if (batch.rows == 0) return sums;
+  UpdateArguments arguments = update;
+  arguments.divide_by(sums);
   update_.prepare(optimizer, arguments, buffers);
   update_.apply(buffers);
   gpu_->wait();
-  return sums(now.rows);
+  return sums;
+}
+
+void CudaEngine::begin_training(const Batch& batch, const Optimizer& optimizer,
+                                const UpdateArguments& update, std::span<Memory* const> slots) {
+  check_batch(batch, graph_, max_rows_, true);
+  const FlatBuffers buffers = buffers_of(optimizer, slots);
+  int turn = 0;
+  if (!begun_.empty()) {
+    begun_.back().done = gpu_->mark();
+    turn = 1 - begun_.back().turn;
+    // What is not there yet is brought to memory that the step before may still read.
+    if (batch.rows > 0 && !input_.has(batch)) gpu_->wait();
+  }
+  Begun begun{turn, batch.rows, 0, {}, nullptr};
+  if (batch.rows > 0) {
+    Form form = stage(Kind::training, batch, turn);
+    form.buffers = buffers;
+    LossSums divisors;
+    divisors.rows = batch.rows;
+    divisors.weight = begun.weight = loss_->prepare(batch);
+    UpdateArguments arguments = update;
+    arguments.divide_by(divisors);
+    update_.prepare(optimizer, arguments, buffers, turn);
+    gpu_->replay(*recorded(form).front().work);
+    begun.failure = look_ahead();
+  }
+  begun_.push_back(std::move(begun));
+}
+
+LossSums CudaEngine::end_training() {
+  Begun begun = std::move(begun_.front());
+  begun_.pop_front();
+  // The last one's work is all that has been asked for.
+  if (begun_.empty())
+    gpu_->wait();
+  else
+    begun.done.wait();
+  if (begun.failure) std::rethrow_exception(begun.failure);
+  if (begun.rows == 0) return {};
+  return sums(begun.rows, begun.weight, begun.turn);
 }
 
 void CudaEngine::run_outputs(const Form& form, std::span<float> outputs) {
@@ -280,9 +323,9 @@ LossSums CudaEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   if (!outputs.empty()) check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return {};
   const Form form = stage(Kind::evaluation, batch);
-  weight_ = loss_->prepare(batch);
+  const double weight = loss_->prepare(batch);
   run_outputs(form, outputs);
-  return sums(form.rows);
+  return sums(form.rows, weight);
 }
 
 void CudaEngine::predict(const Batch& batch, std::span<float> outputs) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +39,12 @@ class CudaEngine : public Engine {
   LossSums compute_gradients(const Batch& batch, const OnComplete& on_complete) override;
   LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
                  std::span<Memory* const> slots) override;
+  bool trains_ahead(const Optimizer& optimizer) const override {
+    return !optimizer.needs_whole_tensors() && !loss_->waits();
+  }
+  void begin_training(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
+                      std::span<Memory* const> slots) override;
+  LossSums end_training() override;
   using Engine::evaluate;
   LossSums evaluate(const Batch& batch, std::span<float> outputs) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
@@ -55,6 +63,7 @@ class CudaEngine : public Engine {
   static bool trains(Kind kind) { return kind != Kind::evaluation && kind != Kind::prediction; }
   struct Form {
     Kind kind;
+    int turn;
     int64_t rows;
     FeatureSource source;
     float scale, offset;
@@ -66,17 +75,30 @@ class CudaEngine : public Engine {
     std::unique_ptr<Recording> work;
     size_t end;
   };
+  // A step that has been begun.
+  struct Begun {
+    int turn;
+    int64_t rows;
+    double weight;
+    Completion done;  // of the step, if another one has been begun after it
+    std::exception_ptr failure;
+  };
   using Recordings = std::vector<std::pair<Form, std::vector<Stretch>>>;
 
   std::unique_ptr<Operation> make(const Node& node);
   void add_backward();
   CudaMemory& own_kind(Memory& memory) const;
   // Copies the batch to where the GPU's next work reads it. Returns the form of that work.
-  Form stage(Kind kind, const Batch& batch);
+  Form stage(Kind kind, const Batch& batch, int turn = 0);
+  char* staged(int turn) const { return staged_.data() + turn * places_.end; }
+  FlatBuffers buffers_of(const Optimizer& optimizer, std::span<Memory* const> slots) const;
   void ask(const Form& form, const std::function<void(size_t end)>& told);
   const std::vector<Stretch>& recorded(const Form& form);
   void run(const Form& form, const OnComplete& on_complete = {});
-  LossSums sums(int64_t rows) const;
+  // Calls the function that set_meanwhile() has set. Returns what it has thrown: the GPU still
+  // works with this engine's memory.
+  std::exception_ptr look_ahead();
+  LossSums sums(int64_t rows, double weight, int turn = 0) const;
   void run_outputs(const Form& form, std::span<float> outputs);
 
   const Device device_;
@@ -87,7 +109,6 @@ class CudaEngine : public Engine {
   Context context_;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::unique_ptr<LossOperation> loss_;
-  double weight_ = 0;  // of the batch that the loss is prepared for
   Program forward_, backward_;
   CudaMemory own_parameters_, own_gradients_;
   CudaMemory* parameters_ = &own_parameters_;
@@ -98,13 +119,14 @@ class CudaEngine : public Engine {
     int64_t positions, starts, labels, targets, end;
   };
   const Places places_;
-  HostArray<char> staged_;
+  HostArray<char> staged_;  // [2, places.end], of each turn
   GpuArray<char> batch_;
   std::optional<GpuArray<float>> probabilities_;  // if predictions are a softmax of the output
   HostArray<float> outputs_;
   FeatureInput input_;
   std::function<void()> meanwhile_;
   Recordings recordings_;
+  std::deque<Begun> begun_;
 };
 
 }  // namespace muster::compute::cuda

@@ -30,6 +30,8 @@ class FeatureInput {
   std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content);
   void prepare(const Batch& next);
 
+  // Whether the GPU has a copy of the batch's data.
+  bool has(const Batch& batch) { return copied(batch) != nullptr; }
   // Makes the GPU's next work wait until the features of the batch are there. `starts`, host memory
   // for the rows, receives how many elements lie before each row of a scattered source.
   FeatureSource take(const Batch& batch, uint64_t* starts);

@@ -40,12 +40,14 @@ class LossOperation {
   virtual ~LossOperation() = default;
   // Asks for the loss of the rows, after the forward pass.
   virtual void run(const Step& step) = 0;
-  // Returns, once the GPU has finished, the sums of the loss and of its terms, added in row order.
-  // The engine adds the other fields.
-  virtual LossSums sums(int64_t rows) const = 0;
+  // Returns, once the GPU has finished that turn's step, the sums of the loss and of its terms,
+  // added in row order. The engine adds the other fields.
+  virtual LossSums sums(int64_t rows, int turn) const = 0;
   // Prepares for the batch of the next run, which has been staged, and returns the number by which
   // its loss and gradients are divided. Its result follows from the batch alone.
   virtual double prepare(const Batch& batch) = 0;
+  // Whether prepare() waits for the GPU.
+  virtual bool waits() const { return false; }
 };
 
 // One file a kind.

@@ -14,6 +14,7 @@ namespace muster::compute::cuda {
 struct Step {
   int64_t rows = 0;
   bool training = false;
+  int turn = 0;  // of two, which steps take that are asked for before the one before is done
   float* parameters = nullptr;
   float* gradients = nullptr;
 };

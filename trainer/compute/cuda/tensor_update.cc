@@ -36,7 +36,7 @@ TensorUpdate::TensorUpdate(Gpu& gpu, const ParameterLayout& layout, Range range)
       state_begin_(std::ranges::count_if(
           layout.tensors(), [](const auto& t) { return t.segment != Segment::state; })),
       gpu_pieces_(gpu, trainable_ + count(pieces_of(layout, range, Segment::state))),
-      rules_(gpu, count(layout.tensors())),
+      rules_(gpu, 2 * count(layout.tensors())),
       gpu_rules_(gpu, count(layout.tensors())),
       squares_(gpu, 2 * trainable_),
       gpu_squares_(gpu, 2 * trainable_) {
@@ -44,11 +44,11 @@ TensorUpdate::TensorUpdate(Gpu& gpu, const ParameterLayout& layout, Range range)
   pieces_.insert(pieces_.end(), state.begin(), state.end());
   if (!pieces_.empty())
     gpu.put(gpu_pieces_.data(), pieces_.data(), pieces_.size() * sizeof(TensorPiece)).wait();
-  std::fill_n(rules_.data(), layout.tensors().size(), UpdateRule{});
+  std::fill_n(rules_.data(), 2 * layout.tensors().size(), UpdateRule{});
 }
 
 void TensorUpdate::prepare(const Optimizer& optimizer, const UpdateArguments& arguments,
-                           const FlatBuffers& buffers) {
+                           const FlatBuffers& buffers, int turn) {
   UpdateArguments complete = arguments;
   std::vector<float> ratios_of_tensors;
   if (optimizer.needs_whole_tensors()) {
@@ -56,18 +56,19 @@ void TensorUpdate::prepare(const Optimizer& optimizer, const UpdateArguments& ar
     ratios_of_tensors.assign(layout_.tensors().size(), 1.0f);
     complete.ratios = ratios_of_tensors;
     complete.learning_rate = 1.0f;
-    set_rules(optimizer, complete);
+    set_rules(optimizer, complete, 0);
     ratios_of_tensors = ratios(optimizer, buffers);
     complete.ratios = ratios_of_tensors;
     complete.learning_rate = arguments.learning_rate;
   }
-  set_rules(optimizer, complete);
+  set_rules(optimizer, complete, turn);
 }
 
-void TensorUpdate::set_rules(const Optimizer& optimizer, const UpdateArguments& arguments) {
+void TensorUpdate::set_rules(const Optimizer& optimizer, const UpdateArguments& arguments,
+                             int turn) {
   for (size_t i = 0; i < layout_.tensors().size(); ++i) {
     const ParameterTensor& tensor = layout_.tensors()[i];
-    UpdateRule& rule = rules_.data()[i];
+    UpdateRule& rule = rules_.data()[static_cast<size_t>(turn) * layout_.tensors().size() + i];
     if (tensor.segment == Segment::trainable) rule = optimizer.rule(i, arguments);
     if (tensor.segment != Segment::state) continue;
     rule.momentum = tensor.state_momentum;
@@ -75,8 +76,10 @@ void TensorUpdate::set_rules(const Optimizer& optimizer, const UpdateArguments& 
   }
 }
 
-Fetch::Piece TensorUpdate::rules() const {
-  return {rules_.data(), gpu_rules_.data(), layout_.tensors().size() * sizeof(UpdateRule)};
+Fetch::Piece TensorUpdate::rules(int turn) const {
+  const size_t tensors = layout_.tensors().size();
+  return {rules_.data() + static_cast<size_t>(turn) * tensors, gpu_rules_.data(),
+          tensors * sizeof(UpdateRule)};
 }
 
 std::vector<float> TensorUpdate::ratios(const Optimizer& optimizer, const FlatBuffers& buffers) {

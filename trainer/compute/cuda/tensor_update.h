@@ -23,17 +23,18 @@ class TensorUpdate {
   TensorUpdate(Gpu& gpu, const ParameterLayout& layout, Range range);
 
   // Prepares an update, on the host: apply() uses what this has set. For an optimizer that needs
-  // whole tensors it must be called when the gradients are complete, and it waits for the GPU.
+  // whole tensors it must be called when the gradients are complete, and it waits for the GPU. An
+  // update of the other `turn` may be under way meanwhile.
   void prepare(const Optimizer& optimizer, const UpdateArguments& arguments,
-               const FlatBuffers& buffers);
-  // Asks the GPU for the update. It can be recorded.
+               const FlatBuffers& buffers, int turn = 0);
+  // Asks the GPU for the update of turn 0. It can be recorded.
   void apply(const FlatBuffers& buffers);
-  // The same where rules() have been fetched already.
+  // The same where rules() of any turn have been fetched already.
   void apply_fetched(const FlatBuffers& buffers);
-  Fetch::Piece rules() const;
+  Fetch::Piece rules(int turn = 0) const;
 
  private:
-  void set_rules(const Optimizer& optimizer, const UpdateArguments& arguments);
+  void set_rules(const Optimizer& optimizer, const UpdateArguments& arguments, int turn);
   std::vector<float> ratios(const Optimizer& optimizer, const FlatBuffers& buffers);
 
   Gpu& gpu_;
@@ -42,7 +43,7 @@ class TensorUpdate {
   int64_t trainable_ = 0;            // how many
   int64_t state_begin_ = 0;          // the first tensor of the state segment
   GpuArray<TensorPiece> gpu_pieces_;
-  HostArray<UpdateRule> rules_;
+  HostArray<UpdateRule> rules_;  // [2, tensors], of each turn
   GpuArray<UpdateRule> gpu_rules_;
   HostArray<double> squares_;
   GpuArray<double> gpu_squares_;

@@ -1,5 +1,6 @@
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 
+#include <algorithm>
 #include <future>
 
 #include "common/log.h"
@@ -55,6 +56,14 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
     assembly_.copies.assign(1 + slot_views_.size(), compute::Floats(floats));
   if (from) restore(*from);
   if (host_) host_->gradients.load(host_->parameters.host_view());
+}
+
+LocalSynchronizer::~LocalSynchronizer() {
+  try {
+    for (; begun_ > 0; --begun_) assembly_.engine->end_training();
+  } catch (const std::exception&) {
+    // A device that has failed uses the slots no more.
+  }
 }
 
 std::optional<LocalSynchronizer::Group> LocalSynchronizer::make_group() const {
@@ -127,6 +136,8 @@ void LocalSynchronizer::read_weights(std::span<float> to) {
 
 Synchronizer::StepResult LocalSynchronizer::step() {
   const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
+  if (!group_ && !host_ && assembly_.engine->trains_ahead(*assembly_.optimizer))
+    return step_ahead();
   const Work work = assembly_.workload->part_of(position(), 0);
   compute::UpdateArguments arguments;
   arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position().step));
@@ -140,6 +151,43 @@ Synchronizer::StepResult LocalSynchronizer::step() {
     result.sums = assembly_.engine->train(assembly_.feed->batch(work), *assembly_.optimizer,
                                           arguments, slot_views_);
   mutable_position().sums.add(work.epoch(), result.sums);
+  assembly_.workload->advance(mutable_position());
+  return result;
+}
+
+void LocalSynchronizer::begin_step() {
+  compute::UpdateArguments arguments;
+  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(next_.step));
+  arguments.t = next_.optimizer_t + 1;
+  const Work work = assembly_.workload->part_of(next_, 0);
+  assembly_.engine->begin_training(assembly_.feed->batch(work), *assembly_.optimizer, arguments,
+                                   slot_views_);
+  assembly_.workload->advance(next_);
+  ++begun_;
+}
+
+// A run of steps ends where the training loop may need the state.
+uint64_t LocalSynchronizer::end_of_run() const {
+  constexpr uint64_t kMost = 16;
+  const auto& every = assembly_.spec().checkpoint.every_steps;
+  const Workload& workload = *assembly_.workload;
+  const uint64_t step = position().step;
+  uint64_t end = std::min(step + kMost, workload.total_steps(position()));
+  end = std::min(end, step + workload.batches_per_epoch() - position().next_batch);
+  return every ? std::min(end, (step / *every + 1) * *every) : end;
+}
+
+Synchronizer::StepResult LocalSynchronizer::step_ahead() {
+  if (begun_ == 0) {
+    next_ = position();
+    run_end_ = end_of_run();
+    begin_step();
+  }
+  if (next_.step < run_end_) begin_step();
+  --begun_;
+  StepResult result;
+  result.sums = assembly_.engine->end_training();
+  mutable_position().sums.add(position().epoch, result.sums);
   assembly_.workload->advance(mutable_position());
   return result;
 }

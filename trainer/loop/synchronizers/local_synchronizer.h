@@ -12,7 +12,8 @@
 namespace muster::loop {
 
 // The synchronizer of a process by itself. One device trains in place, with parameters and slots in
-// its own memory. If several devices or batches make a step, the devices add up their gradients and
+// its own memory; a device that can train ahead begins the next step before the one before is done.
+// If several devices or batches make a step, the devices add up their gradients and
 // hold the state if they can (compute::EngineGroup); else the host does. The bits are those of a
 // collective of one member. A step of one device, or on the host, allocates nothing and takes no
 // lock.
@@ -22,8 +23,11 @@ class LocalSynchronizer : public Synchronizer {
   // as checkpoint::load does.
   LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
 
+  ~LocalSynchronizer() override;
+
   bool start(std::stop_token) override { return true; }
   bool has_next() override { return !assembly_.workload->finished(position()); }
+  bool settled() const override { return begun_ == 0; }
   StepResult step() override;
   uint64_t generation() const override { return generation_; }
   void read_weights(std::span<float> to) override;
@@ -55,6 +59,9 @@ class LocalSynchronizer : public Synchronizer {
   compute::Memory& parameters();
   void fill_parameters(const checkpoint::Store::Found* from);
   void restore(const checkpoint::Store::Found& from);
+  StepResult step_ahead();
+  void begin_step();
+  uint64_t end_of_run() const;
   StepResult step_on_devices(compute::UpdateArguments arguments);
   StepResult step_on_host(compute::UpdateArguments arguments);
   void update_on_host(const compute::UpdateArguments& arguments);
@@ -65,7 +72,12 @@ class LocalSynchronizer : public Synchronizer {
   // Without both the engine makes the updates.
   std::optional<Group> group_;
   std::optional<Host> host_;
-  uint64_t generation_;
+  const uint64_t generation_;
+  // Steps that are begun ahead: how many are not done, the position of the next one to begin, and
+  // the step at which all must be done.
+  int begun_ = 0;
+  checkpoint::Position next_;
+  uint64_t run_end_ = 0;
 };
 
 }  // namespace muster::loop

@@ -55,6 +55,10 @@ class Synchronizer {
   // Precondition: has_next().
   virtual StepResult step() = 0;
 
+  // Whether the state is that of position(). A synchronizer may be a few steps ahead of what step()
+  // has returned; it must not be asked for a snapshot or weights then, nor told of an evaluation.
+  virtual bool settled() const { return true; }
+
   // The position of the training. Async: epoch and batch are those of the last work, and the
   // others' work counts as of its epoch; a snapshot has the exact numbers.
   virtual const checkpoint::Position& position() const { return position_; }

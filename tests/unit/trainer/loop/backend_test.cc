@@ -36,7 +36,7 @@ class Told {
   Assembly& assembly() { return assembly_; }
   // So many steps, or all; then what the engine evaluates to, and what a snapshot holds.
   void train(Synchronizer& synchronizer, int steps = 1'000'000) {
-    while (steps-- > 0 && synchronizer.has_next()) {
+    while ((steps-- > 0 || !synchronizer.settled()) && synchronizer.has_next()) {
       const auto result = synchronizer.step();
       ASSERT_EQ(result.state, Synchronizer::State::ok);
       losses.push_back(result.sums.loss);
@@ -163,6 +163,53 @@ class WithoutForesight : public compute::cuda::CudaEngine {
   }
   void set_meanwhile(const std::function<void()>&) override {}
 };
+
+// An engine that ends each step before it begins the next one.
+class StepByStep : public compute::cuda::CudaEngine {
+ public:
+  using CudaEngine::CudaEngine;
+  bool trains_ahead(const compute::Optimizer&) const override { return false; }
+};
+
+// The state is that of the position wherever the training loop may need it: where a checkpoint is
+// due, and at an epoch's end.
+TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
+  struct Result {
+    std::vector<double> losses;
+    std::vector<uint64_t> settled;  // steps
+    Bits states;                    // the parameters there
+  };
+  const auto run = [](auto type, const std::string& more) {
+    const auto make = [](const compute::ModelSpec& model, const compute::EngineOptions& options) {
+      return std::make_unique<typename decltype(type)::type>(
+          compute::build_graph(model), options, compute::testing::make_simulated_gpu());
+    };
+    Training training = Training::load(
+        write_training(fresh_folder("ahead"), "epochs: 2\ncheckpoint: {everySteps: 4}\n" + more));
+    Assembly assembly = assemble(std::move(training), 1, false, {1, false}, 0, make);
+    LocalSynchronizer synchronizer(assembly, nullptr, 1);
+    Result result;
+    while (synchronizer.has_next()) {
+      result.losses.push_back(synchronizer.step().sums.loss);
+      const auto& position = synchronizer.position();
+      if (!synchronizer.settled()) continue;
+      result.settled.push_back(position.step);
+      if (position.step % 4 != 0 && position.next_batch != 0) continue;
+      EXPECT_EQ(synchronizer.snapshot()->position().step, position.step);
+      result.states.emplace_back(assembly.copies[0].begin(), assembly.copies[0].end());
+    }
+    return result;
+  };
+  for (const std::string more : {"", "learningRateSchedule: {cosine: {decaySteps: 20}}\n"}) {
+    const Result ahead = run(std::type_identity<compute::cuda::CudaEngine>{}, more);
+    const Result one_by_one = run(std::type_identity<StepByStep>{}, more);
+    EXPECT_EQ(ahead.losses, one_by_one.losses);
+    EXPECT_EQ(ahead.states, one_by_one.states);
+    EXPECT_GT(ahead.states.size(), 3u);
+    EXPECT_EQ(one_by_one.settled.size(), one_by_one.losses.size());
+    EXPECT_EQ(ahead.settled.size(), ahead.states.size());
+  }
+}
 
 // Whether batches come one by one, or are copied while a GPU computes, or stay there.
 TEST(Backends, ComeToTheSameBitsHoweverAGpuGetsItsBatches) {

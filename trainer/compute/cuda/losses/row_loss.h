@@ -12,7 +12,7 @@ class RowLoss : public LossOperation {
   RowLoss(Context& context, int64_t terms);
 
   void run(const Step& step) override;
-  LossSums sums(int64_t rows) const override;
+  LossSums sums(int64_t rows, int turn) const override;
   double prepare(const Batch& batch) override { return static_cast<double>(batch.rows); }
 
  protected:
@@ -21,14 +21,20 @@ class RowLoss : public LossOperation {
 
   Context& context() { return context_; }
   const ValueMemory& output() const { return out_; }
-  float* losses() const { return results_.data(); }
-  float* term(int64_t index) const { return results_.data() + (index + 1) * context_.max_rows; }
+  float* losses() const { return results(turn_); }
+  float* term(int64_t index) const { return losses() + (index + 1) * context_.max_rows; }
 
  private:
+  float* results(int turn) const {
+    return results_.data() + turn * (1 + terms_) * context_.max_rows;
+  }
+
   Context& context_;
   ValueMemory& out_;
   const int64_t terms_;
-  HostArray<float> results_;  // [1 + terms, max_rows]: losses, then each term; kernels write them
+  // [2, 1 + terms, max_rows]: of each turn the losses, then each term; kernels write them.
+  HostArray<float> results_;
+  int turn_ = 0;  // of what is asked for
 };
 
 }  // namespace muster::compute::cuda

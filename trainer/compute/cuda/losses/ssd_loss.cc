@@ -11,6 +11,7 @@ class SsdLossOperation : public RowLoss {
   SsdLossOperation(const SsdLoss& loss, Context& context)
       : SsdLossOperation(loss, context, anchors_of(loss, context.graph)) {}
 
+  bool waits() const override { return true; }
   // Matches the anchors, which depends on the batch's targets alone.
   double prepare(const Batch& batch) override {
     Gpu& gpu = context().gpu;

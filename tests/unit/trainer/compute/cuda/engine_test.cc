@@ -86,6 +86,37 @@ std::vector<float> trained(Engine& engine, const OptimizerSpec& rule) {
   return values(engine.parameters());
 }
 
+// Whether the data are on the GPU or are brought, and with a batch that has no rows.
+TEST(CudaEngine, TrainsAheadToTheSameBits) {
+  const OwnedBatch batch(7, 9 * 8 * 3, 5);
+  const auto run = [&](bool ahead, bool there) {
+    const auto made = engine_on(make_simulated_gpu(), images(), 7);
+    initialize(*made);
+    std::shared_ptr<void> served;
+    if (there) served = made->serve(std::as_bytes(std::span(batch.values)), Content::constant);
+    const auto optimizer = Optimizer::create(Adam{}, made->layout());
+    EXPECT_TRUE(made->trains_ahead(*optimizer));
+    EXPECT_FALSE(made->trains_ahead(*Optimizer::create(Lamb{}, made->layout())));
+    const auto storage = allocate_slots(*made, *optimizer);
+    std::vector<Memory*> slots;
+    for (const auto& slot : storage) slots.push_back(slot.get());
+    std::vector<double> losses;
+    UpdateArguments update;
+    const auto end = [&] { losses.push_back(made->end_training().loss); };
+    for (update.t = 1; update.t <= 6; ++update.t) {
+      const int64_t rows = update.t == 4 ? 0 : 8 - static_cast<int64_t>(update.t);
+      made->begin_training(batch.first(rows), *optimizer, update, slots);
+      if (!ahead || update.t > 1) end();
+    }
+    if (ahead) end();
+    EXPECT_EQ(losses.size(), 6u);
+    EXPECT_EQ(losses[3], 0);
+    return std::pair(losses, values(made->parameters()));
+  };
+  const auto expected = run(false, false);
+  for (const bool there : {true, false}) EXPECT_EQ(run(true, there), expected) << there;
+}
+
 // Threads of a GPU run in any order.
 TEST(CudaEngine, ComputesTheSameInAnyOrderOfTheThreads) {
   OptimizerSpec clipped = Adam{};
