@@ -16,6 +16,8 @@ ROWS = {
     "gpu-ssd-128": ("the same, batch 128", "images/s", "imagesPerSecond", "1.3 x compile"),
     "gpu-ssd-128-copied": ("the same, each batch copied from the host's memory", "images/s", "imagesPerSecond",
                            "no slower than images on the GPU"),
+    "gpu-ssd-128-jpeg": ("the same as a job, from JPEGs of 400 x 400 that the host decodes, crops and flips", "images/s",
+                         "imagesPerSecond", "shown"),
     "gpu-ssd-24-float32": ("batch 24 in float32", "images/s", "imagesPerSecond", "shown"),
     "gpu-recovery": ("kill -9 of one of 3 replicas of mnist-mlp on one GPU, collective, until the next step", "s",
                      "seconds", "at most 2 s"),
@@ -27,7 +29,10 @@ def line(name, results):
     found = results.get("bench", {}).get(name, {})
 
     def value(of):
-        return f"{of[field]:,.{2 if unit == 's' else 0}f} {unit}" if of else "not run"
+        if not of:
+            return "not run"
+        by = f", {of['processors']} processors" if "processors" in of else ""
+        return f"{of[field]:,.{2 if unit == 's' else 0}f} {unit}{by}"
 
     peers = "; ".join(f"{peer.removeprefix('pytorch-')} {value(of)}" for peer, of in found.items() if peer != "muster")
     measured = f"{results['date'][:10]}, {results['gpu']}" if found else ""

@@ -23,6 +23,7 @@ Checkpointer::~Checkpointer() {
   {
     const MutexLock lock(mutex_);
     closing_ = true;
+    hurry_locked();
     changed_.notify_all();
   }
   thread_.join();

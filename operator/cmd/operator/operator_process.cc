@@ -2,6 +2,7 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <set>
 
 #include "common/log.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int kPollers = 4;
 constexpr std::chrono::milliseconds kBetweenFinished{1};
+constexpr std::chrono::milliseconds kIdle{1000};  // until a worker looks for work again, at most
 constexpr const char* kComponent = "muster-operator";
 
 void report_trouble(const controller::Controller::Trouble& trouble) {
@@ -197,7 +199,9 @@ void OperatorProcess::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const uint64_t seen = bell_.rung();
     const std::optional<std::chrono::milliseconds> next = controller_.work(stop);
-    bell_.wait(seen, next, stop);
+    // Another worker's pass may add a job that is to be looked at later, and the bell does not ring
+    // for that.
+    bell_.wait(seen, std::min(next.value_or(kIdle), kIdle), stop);
   }
 }
 
