@@ -18,6 +18,7 @@ ROWS = {
                            "no slower than images on the GPU"),
     "gpu-ssd-128-jpeg": ("the same as a job, from JPEGs of 400 x 400 that the host decodes, crops and flips", "images/s",
                          "imagesPerSecond", "shown"),
+    "gpu-ssd-128-ps": ("the same with one ps, in the host's memory", "images/s", "imagesPerSecond", "shown"),
     "gpu-ssd-24-float32": ("batch 24 in float32", "images/s", "imagesPerSecond", "shown"),
     "gpu-recovery": ("kill -9 of one of 3 replicas of mnist-mlp on one GPU, collective, until the next step", "s",
                      "seconds", "at most 2 s"),

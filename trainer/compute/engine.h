@@ -122,6 +122,14 @@ class Engine {
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
   virtual int64_t output_count() const = 0;
 
+  // Says that this memory will be copied to and from the device often, which can be made faster. It
+  // ends with the result, which must end before the memory and the engine; null: the device has no
+  // use for it.
+  virtual std::shared_ptr<void> pin(std::span<const std::byte> memory) {
+    static_cast<void>(memory);
+    return nullptr;
+  }
+
   // A device with memory of its own can work while the next batch is copied to it. The CPU has no
   // use for what follows.
   //

@@ -34,13 +34,14 @@ bool on_gpu(Memory& memory) {
 }  // namespace
 
 CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu,
-                       int64_t most_patches)
+                       const Limits& limits)
     : device_(options.device),
       graph_(std::move(graph)),
       gpu_(std::move(gpu)),
       max_rows_(options.max_rows),
+      least_stretch_(limits.stretch),
       labels_(describe(graph_.loss).labels),
-      context_(graph_, *gpu_, options, most_patches),
+      context_(graph_, *gpu_, options, limits.patches),
       own_parameters_(*gpu_, graph_.layout.size()),
       own_gradients_(*gpu_, graph_.layout.size()),
       update_(*gpu_, graph_.layout, {0, graph_.layout.size()}),
@@ -91,6 +92,11 @@ void CudaEngine::add_backward() {
         first = std::min(first, graph_.layout.find(name).offset);
     if (first > complete) backward_.completes(complete = first);
   }
+}
+
+std::shared_ptr<void> CudaEngine::pin(std::span<const std::byte> memory) {
+  if (memory.empty() || !gpu_->pin(memory.data(), memory.size())) return nullptr;
+  return {const_cast<std::byte*>(memory.data()), [this](std::byte* at) { gpu_->unpin(at); }};
 }
 
 std::unique_ptr<Memory> CudaEngine::allocate() const {
@@ -184,6 +190,7 @@ const std::vector<CudaEngine::Stretch>& CudaEngine::recorded(const Form& form) {
   gpu_->begin_recording();
   if (form.kind == Kind::stretches) {
     ask(form, [&](size_t end) {
+      if (end - (stretches.empty() ? 0 : stretches.back().end) < least_stretch_) return;
       end_stretch(end);
       gpu_->begin_recording();
     });

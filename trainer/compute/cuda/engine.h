@@ -22,9 +22,16 @@ namespace muster::compute::cuda {
 // when a batch of that form comes for the first time, and replayed from then on.
 class CudaEngine : public Engine {
  public:
-  // A convolution is done for as many samples at once as their patches have `most_patches` numbers.
+  struct Limits {
+    // A convolution is done for as many samples at once as their patches have so many numbers.
+    int64_t patches = int64_t{64} << 20;
+    // compute_gradients() tells of so many complete gradients at once, at least.
+    size_t stretch = size_t{1} << 20;
+  };
+  CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu)
+      : CudaEngine(std::move(graph), options, std::move(gpu), Limits()) {}
   CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu,
-             int64_t most_patches = int64_t{64} << 20);
+             const Limits& limits);
 
   const ParameterLayout& layout() const override { return graph_.layout; }
   int threads() const override { return 1; }
@@ -49,6 +56,7 @@ class CudaEngine : public Engine {
   LossSums evaluate(const Batch& batch, std::span<float> outputs) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override { return graph_.outputs(); }
+  std::shared_ptr<void> pin(std::span<const std::byte> memory) override;
   std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content) override {
     return input_.serve(memory, content);
   }
@@ -105,6 +113,7 @@ class CudaEngine : public Engine {
   const Graph graph_;
   const std::unique_ptr<Gpu> gpu_;
   const int64_t max_rows_;
+  const size_t least_stretch_;
   const LabelKind labels_;
   Context context_;
   std::vector<std::unique_ptr<Operation>> operations_;

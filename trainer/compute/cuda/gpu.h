@@ -88,7 +88,8 @@ class Gpu {
   virtual void bring(void* to, const void* from, size_t bytes) = 0;
   virtual void follow_brought() = 0;
   virtual void await_brought() = 0;
-  // Makes bring() copy from this memory without the host's help. Returns false where it cannot.
+  // Makes copies from and to this memory go on without the host's help. Returns false where it
+  // cannot.
   virtual bool pin(const void* memory, size_t bytes) = 0;
   virtual void unpin(const void* memory) noexcept = 0;
   // Returns how much of the GPU's memory is free.

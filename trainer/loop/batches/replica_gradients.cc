@@ -55,7 +55,14 @@ void ReplicaGradients::load(std::span<float> parameters) {
   for (GradientSum& gradients : gradients_) gradients.load(parameters);
 }
 
+void ReplicaGradients::pin(std::span<const std::span<float>> memory) {
+  pinned_.clear();
+  for (const std::span<float> one : memory)
+    pinned_.push_back(devices_.front().engine.pin(std::as_bytes(one)));
+}
+
 void ReplicaGradients::release() {
+  pinned_.clear();
   for (GradientSum& gradients : gradients_) gradients.release();
 }
 

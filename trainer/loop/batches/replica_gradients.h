@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,11 @@ class ReplicaGradients {
   void load(std::span<float> parameters);
   void release();
 
+  // Says which memory of the host parameters and sums lie in, so that devices copy them fast; in
+  // place of what it was told before. It must live until it is told of other memory, or none, or
+  // release() is called.
+  void pin(std::span<const std::span<float>> memory);
+
   // A node of the tree, and the memory for the sum under it.
   struct Target {
     compute::Subtree node;
@@ -55,6 +61,7 @@ class ReplicaGradients {
 
   std::vector<FedEngine> devices_;
   std::deque<GradientSum> gradients_;
+  std::vector<std::shared_ptr<void>> pinned_;
   const compute::TreeArithmetic arithmetic_;
   DeviceThreads threads_;
   std::vector<compute::Floats> buffers_;  // all buffers besides the targets'

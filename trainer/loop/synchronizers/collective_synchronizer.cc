@@ -329,6 +329,9 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
     fail(generation);
     return false;
   }
+  std::vector<std::span<float>> memory{next_->parameters()};
+  for (size_t i = 0; i < next_->nodes().size(); ++i) memory.push_back(next_->gradients(i));
+  gradients_.pin(memory);
   gradients_.load(next_->parameters());
   session_ = std::move(next_);
   generation_ = generation;

@@ -1,6 +1,7 @@
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 
 #include <algorithm>
+#include <array>
 #include <future>
 
 #include "common/log.h"
@@ -39,7 +40,9 @@ LocalSynchronizer::Host::Host(const Assembly& assembly)
       arithmetic(assembly.spec().rounded()),
       sums(static_cast<size_t>(gradients.devices())),
       parts(sums.size()),
-      shares(shares_of(assembly)) {}
+      shares(shares_of(assembly)) {
+  gradients.pin(std::array<std::span<float>, 2>{parameters.host_view(), sum});
+}
 
 LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from,
                                      uint64_t generation)

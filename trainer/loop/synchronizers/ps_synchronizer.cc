@@ -1,6 +1,7 @@
 #include "trainer/loop/synchronizers/ps_synchronizer.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <thread>
 
@@ -119,7 +120,9 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
                                 setup_.shards),
           static_cast<uint32_t>(setup_.rank), assembly.spec().policy,
           [this](const ps::LinkEnd& end) { return connect(end); }, memory_.get(),
-          assembly.spec().backup_workers > 0) {}
+          assembly.spec().backup_workers > 0) {
+  gradients_.pin(std::array<std::span<float>, 2>{parameters_, sum_});
+}
 
 std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
   const auto ps = static_cast<size_t>(end.ps);

@@ -146,7 +146,8 @@ std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t 
       return Engine::create(model, options);
     case Backend::simulated_gpu:
       options.device = {DeviceKind::cuda, 0};
-      return std::make_unique<cuda::CudaEngine>(build_graph(model), options, make_simulated_gpu());
+      return std::make_unique<cuda::CudaEngine>(build_graph(model), options, make_simulated_gpu(),
+                                                cuda::CudaEngine::Limits{.stretch = 1});
   }
   return nullptr;
 }

@@ -156,7 +156,7 @@ class CudaGpu : public Gpu {
   }
   bool pin(const void* memory, size_t bytes) override {
     select();
-    if (cudaHostRegister(const_cast<void*>(memory), bytes, cudaHostRegisterDefault) == cudaSuccess)
+    if (cudaHostRegister(const_cast<void*>(memory), bytes, cudaHostRegisterPortable) == cudaSuccess)
       return true;
     cudaGetLastError();  // it is not an error of later work
     return false;

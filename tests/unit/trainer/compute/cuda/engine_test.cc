@@ -16,7 +16,7 @@ using ::testing::ThrowsMessage;
 
 struct Numbers {
   Precision precision = Precision::float32;
-  int64_t most_patches = int64_t{64} << 20;
+  cuda::CudaEngine::Limits limits = {};
 };
 
 std::unique_ptr<Engine> engine_on(std::unique_ptr<cuda::Gpu> gpu, const ModelSpec& spec,
@@ -26,7 +26,7 @@ std::unique_ptr<Engine> engine_on(std::unique_ptr<cuda::Gpu> gpu, const ModelSpe
   options.max_rows = max_rows;
   options.precision = numbers.precision;
   return std::make_unique<cuda::CudaEngine>(build_graph(spec), options, std::move(gpu),
-                                            numbers.most_patches);
+                                            numbers.limits);
 }
 
 // Every kind of layer that has kernels of its own.
@@ -139,7 +139,8 @@ TEST(CudaEngine, TakesConvolutionsInParts) {
     const auto whole = engine_on(make_simulated_gpu(), spec, 7);
     const std::vector<float> expected = trained(*whole, Sgd{});
     for (const int64_t most : {3 * 5 * 4 * 27 + 5, 1}) {
-      const auto parts = engine_on(make_simulated_gpu(), spec, 7, {Precision::float32, most});
+      const auto parts =
+          engine_on(make_simulated_gpu(), spec, 7, {Precision::float32, {.patches = most}});
       EXPECT_THAT(trained(*parts, Sgd{}),
                   ::testing::Pointwise(::testing::FloatNear(1e-5f), expected));
     }
@@ -203,6 +204,16 @@ TEST(CudaEngine, GoesOnWhereLookingAheadHasFailed) {
                 ThrowsMessage<Invalid>("no batch"));
     EXPECT_EQ(values(told->gradients()), values(untold->gradients()));
   }
+}
+
+TEST(CudaEngine, PinsMemoryUntilTheResultEnds) {
+  const auto made = engine_on(make_simulated_gpu(), images(), 7);
+  std::vector<std::byte> memory(16);
+  auto pinned = made->pin(memory);
+  EXPECT_NE(pinned, nullptr);
+  EXPECT_EQ(made->pin(memory), nullptr);
+  pinned.reset();
+  EXPECT_NE(made->pin(memory), nullptr);
 }
 
 TEST(CudaEngine, RefusesMemoryOfAnotherGpu) {
