@@ -65,7 +65,7 @@ class CudaGpu : public Gpu {
     check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
     name_ = properties.name;
     // Loading a kernel later could wait for one of another GPU that waits for this one.
-    launches_early_ = load_kernels() && getenv("MUSTER_LATE") == nullptr;
+    launches_early_ = load_kernels();
   }
 
   std::string name() const override { return name_; }
