@@ -109,20 +109,20 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
       client_(client),
       setup_(std::move(setup)),
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
-      parameters_(assembly.engine->layout().size()),
-      sum_(parameters_.size()),
+      memory_(make_memory(assembly, setup_)),
+      own_(memory_ ? 0 : 2 * assembly.engine->layout().size()),
+      parameters_(memory_ ? memory_->view().parameters()
+                          : std::span(own_).first(assembly.engine->layout().size())),
+      sum_(memory_ ? memory_->view().gradients() : std::span(own_).last(parameters_.size())),
       gradients_(assembly.devices(), /*exclusive=*/false),
       devices_{replicas_of(assembly, sync_, setup_.rank), sum_},
       sums_(static_cast<size_t>(gradients_.devices())),
-      memory_(make_memory(assembly, setup_)),
       exchange_(
           compute::shard_ranges(assembly.spec().optimizer, assembly.engine->layout(),
                                 setup_.shards),
           static_cast<uint32_t>(setup_.rank), assembly.spec().policy,
           [this](const ps::LinkEnd& end) { return connect(end); }, memory_.get(),
-          assembly.spec().backup_workers > 0) {
-  gradients_.pin(std::array<std::span<float>, 2>{parameters_, sum_});
-}
+          assembly.spec().backup_workers > 0) {}
 
 std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
   const auto ps = static_cast<size_t>(end.ps);
@@ -166,7 +166,10 @@ bool PsSynchronizer::start(std::stop_token stop) {
     generation_ = view->generation();
     under_way_ = false;
     addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
+    // Each connection has a segment of its own, at the same address.
+    gradients_.pin({});
     exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
+    gradients_.pin(std::array{parameters_, sum_});
     const auto result = exchange_.align(parameters_, watch());
     gradients_.load(parameters_);
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;

@@ -58,14 +58,15 @@ class PsSynchronizer : public Synchronizer {
   group::RendezvousClient& client_;
   const Setup setup_;
   const bool sync_;
-  compute::Floats parameters_;
-  compute::Floats sum_;  // of gradients
+  const std::unique_ptr<ps::MemberMemory>
+      memory_;           // shared with the shards of this host; may be null
+  compute::Floats own_;  // the next two, where there is no shared memory
+  const std::span<float> parameters_;
+  const std::span<float> sum_;  // of gradients
   ReplicaGradients gradients_;
   const ReplicaGradients::Target devices_;
   std::vector<compute::LossSums> sums_;  // of each device
-  const std::unique_ptr<ps::MemberMemory>
-      memory_;                          // shared with the shards of this host; may be null
-  std::vector<std::string> addresses_;  // of each ps, in the generation
+  std::vector<std::string> addresses_;   // of each ps, in the generation
   ps::Exchange exchange_;
   std::stop_token stop_;
   Work work_;  // of the next step, of the first device
