@@ -53,7 +53,7 @@ def tests(results):
     if isinstance(sanitizer, dict):
         ran += [f"compute-sanitizer's {kind}: {'no errors' if status == 0 else f'exit status {status}'}"
                 for kind, status in sanitizer.items()]
-    return f"\nIn the same run: {'; '.join(ran)}.\n" if ran else ""
+    return f"\nTests on that GPU: {'; '.join(ran)}.\n" if ran else ""
 
 
 def report():

@@ -50,8 +50,8 @@ struct EngineOptions {
 };
 
 // A model on a device: its static graph, its arena and its flat buffers, which may lie where the
-// host cannot address them. It is built once; a step allocates nothing. Not thread-safe: it has one
-// caller.
+// host cannot address them. It is built once; a step on the CPU allocates nothing. Not thread-safe:
+// it has one caller.
 class Engine {
  public:
   // Throws Invalid, naming the layer, where shapes do not fit.

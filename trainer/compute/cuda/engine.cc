@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <iterator>
+#include <stdexcept>
 
 #include "common/error.h"
 #include "trainer/compute/check_batch.h"
@@ -12,7 +13,7 @@ namespace muster::compute::cuda {
 namespace {
 
 // The recordings that are kept: for whole batches and an epoch's last batch, each for gradients,
-// training and evaluation, and for features in either landing.
+// training in either turn and evaluation, and for features in either landing.
 constexpr size_t kMostRecordings = 16;
 constexpr int64_t kAlignment = 256;
 
@@ -223,10 +224,9 @@ void CudaEngine::run(const Form& form, const OnComplete& on_complete) {
 }
 
 std::exception_ptr CudaEngine::look_ahead() {
-  if (!meanwhile_) return nullptr;
   try {
     input_.finish_reading();
-    meanwhile_();
+    if (meanwhile_) meanwhile_();
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -283,6 +283,8 @@ void CudaEngine::begin_training(const Batch& batch, const Optimizer& optimizer,
                                 const UpdateArguments& update, std::span<Memory* const> slots) {
   check_batch(batch, graph_, max_rows_, true);
   const FlatBuffers buffers = buffers_of(optimizer, slots);
+  if (begun_.size() == kMostAhead || (!begun_.empty() && loss_->waits()))
+    throw std::logic_error("engine: expected that a step is ended before this one is begun");
   int turn = 0;
   if (!begun_.empty()) {
     begun_.back().done = gpu_->mark();

@@ -103,8 +103,8 @@ class CudaEngine : public Engine {
   void ask(const Form& form, const std::function<void(size_t end)>& told);
   const std::vector<Stretch>& recorded(const Form& form);
   void run(const Form& form, const OnComplete& on_complete = {});
-  // Calls the function that set_meanwhile() has set. Returns what it has thrown: the GPU still
-  // works with this engine's memory.
+  // Waits until no batch's memory is read any more, and calls the function that set_meanwhile() has
+  // set. Returns what it has thrown: the GPU still works with this engine's memory.
   std::exception_ptr look_ahead();
   LossSums sums(int64_t rows, double weight, int turn = 0) const;
   void run_outputs(const Form& form, std::span<float> outputs);

@@ -18,8 +18,8 @@ NormalizationStep::NormalizationStep(Context& context, const Node& node, Bounds 
       scales_(context.gpu, 6 * columns_) {
   if (trainable_) {
     const int64_t rows = context.max_rows * places_;
-    for (const int pack : {pack_of(columns_), columns_ % 8 == 0 ? 8 : pack_of(columns_)})
-      context.reserve_parts({rows, columns_, pack}, 2);
+    for (const bool half : {false, true})
+      context.reserve_parts({rows, columns_, wide_pack_of(columns_, half)}, 2);
   }
 }
 

@@ -60,8 +60,8 @@ class Array {
       return unpack(load_raw<N>(i));
     }
   }
-  // A pack as it lies in memory, which needs half as many registers if it is bfloat16, and what it
-  // holds.
+  // Raw is a pack as it lies in memory; of bfloat16 it needs half as many registers as the pack.
+  // unpack() returns the pack.
   template <int N>
   using Raw = std::conditional_t<Half && N != 1, Halves<N>, Pack<N>>;
   template <int N>
@@ -183,16 +183,6 @@ class Numbers {
     half_ ? as<true>().store(i, value) : as<false>().store(i, value);
   }
   template <int N>
-  using Raw = Pack<N>;
-  template <int N>
-  MUSTER_INLINE Pack<N> load_raw(int64_t i) const {
-    return load_pack<N>(i);
-  }
-  template <int N>
-  MUSTER_INLINE static Pack<N> unpack(const Pack<N>& raw) {
-    return raw;
-  }
-  template <int N>
   MUSTER_INLINE Pack<N> load_pack(int64_t i) const {
     return half_ ? as<true>().load_pack<N>(i) : as<false>().load_pack<N>(i);
   }
@@ -225,9 +215,12 @@ MUSTER_INLINE int pack_of(int64_t columns) {
   return columns % 4 == 0 ? 4 : 1;
 }
 
-// Returns the N that with_packs<8> chooses.
+// Returns the N that with_packs<8> chooses for arrays that are both bfloat16 if `half`.
+MUSTER_INLINE int wide_pack_of(int64_t columns, bool half) {
+  return half && columns % 8 == 0 ? 8 : pack_of(columns);
+}
 MUSTER_INLINE int wide_pack_of(int64_t columns, const Numbers& a, const Numbers& b) {
-  return a.half() && b.half() && columns % 8 == 0 ? 8 : pack_of(columns);
+  return wide_pack_of(columns, a.half() && b.half());
 }
 
 // Calls function(Fixed<N>, a, b), with arrays whose format is known where they have the same and
@@ -242,10 +235,10 @@ MUSTER_INLINE void with_packs(int64_t columns, const Numbers& a, const Numbers& 
     function(Fixed<4>{}, a, b);
   } else if (!a.half()) {
     function(Fixed<4>{}, a.as<false>(), b.as<false>());
-  } else if (HalfPack == 4 || columns % HalfPack != 0) {
-    function(Fixed<4>{}, a.as<true>(), b.as<true>());
-  } else {
+  } else if (HalfPack == 8 && wide_pack_of(columns, a, b) == 8) {
     function(Fixed<HalfPack>{}, a.as<true>(), b.as<true>());
+  } else {
+    function(Fixed<4>{}, a.as<true>(), b.as<true>());
   }
 }
 

@@ -14,7 +14,9 @@ namespace muster::compute::cuda {
 struct Step {
   int64_t rows = 0;
   bool training = false;
-  int turn = 0;  // of two, which steps take that are asked for before the one before is done
+  // A step that is asked for before the one before is done uses the other one of two sets of host
+  // memory: 0 or 1.
+  int turn = 0;
   float* parameters = nullptr;
   float* gradients = nullptr;
 };

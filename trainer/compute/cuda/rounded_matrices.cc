@@ -10,14 +10,16 @@ constexpr int64_t kAlignment = 128;  // numbers
 
 }  // namespace
 
-int64_t RoundedMatrices::add(int64_t from, int64_t rows, int64_t columns, int64_t stride) {
+// Memory is zero at start, so nothing writes the rows behind the matrix.
+int64_t RoundedMatrices::add(int64_t from, int64_t rows, int64_t columns, int64_t padded_rows,
+                             int64_t stride) {
   const int64_t place = numbers_;
   const int64_t each = std::max<int64_t>(1, kPiece / stride);
   for (int64_t row = 0; row < rows; row += each)
     pieces_.push_back({from + row * columns, place + row * stride,
                        static_cast<int>(std::min(each, rows - row)), static_cast<int>(columns),
                        static_cast<int>(stride)});
-  numbers_ += (rows * stride + kAlignment - 1) / kAlignment * kAlignment;
+  numbers_ += (padded_rows * stride + kAlignment - 1) / kAlignment * kAlignment;
   return place;
 }
 

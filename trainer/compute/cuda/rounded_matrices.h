@@ -12,9 +12,10 @@ class RoundedMatrices {
  public:
   explicit RoundedMatrices(Gpu& gpu) : gpu_(gpu) {}
 
-  // Adds a matrix without gaps that begins `from` numbers behind the first parameter; its copy has
-  // `stride` numbers from a row to the next, the last ones zero. Returns what at() takes.
-  int64_t add(int64_t from, int64_t rows, int64_t columns, int64_t stride);
+  // Adds a matrix [rows, columns] without gaps that begins `from` numbers behind the first
+  // parameter. Its copy is [padded_rows, stride]; what it has besides is zero. Returns what at()
+  // takes.
+  int64_t add(int64_t from, int64_t rows, int64_t columns, int64_t padded_rows, int64_t stride);
   // Called once, when all have been added.
   void allocate();
   // Asks for all copies.

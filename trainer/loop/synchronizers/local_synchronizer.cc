@@ -65,7 +65,8 @@ LocalSynchronizer::~LocalSynchronizer() {
   try {
     for (; begun_ > 0; --begun_) assembly_.engine->end_training();
   } catch (const std::exception&) {
-    // A device that has failed uses the slots no more.
+    // A device that has failed uses the slots no more, and what the feed throws interests nobody
+    // now.
   }
 }
 
@@ -169,7 +170,8 @@ void LocalSynchronizer::begin_step() {
   ++begun_;
 }
 
-// A run of steps ends where the training loop may need the state.
+// A run of steps ends where the training loop may need the state. A checkpoint that is due by time,
+// or asked for, waits for the run's end.
 uint64_t LocalSynchronizer::end_of_run() const {
   constexpr uint64_t kMost = 16;
   const auto& every = assembly_.spec().checkpoint.every_steps;
@@ -186,7 +188,7 @@ Synchronizer::StepResult LocalSynchronizer::step_ahead() {
     run_end_ = end_of_run();
     begin_step();
   }
-  if (next_.step < run_end_) begin_step();
+  if (next_.step < run_end_ && !stop_.stop_requested()) begin_step();
   --begun_;
   StepResult result;
   result.sums = assembly_.engine->end_training();

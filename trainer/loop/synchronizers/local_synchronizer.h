@@ -13,10 +13,9 @@ namespace muster::loop {
 
 // The synchronizer of a process by itself. One device trains in place, with parameters and slots in
 // its own memory; a device that can train ahead begins the next step before the one before is done.
-// If several devices or batches make a step, the devices add up their gradients and
-// hold the state if they can (compute::EngineGroup); else the host does. The bits are those of a
-// collective of one member. A step of one device, or on the host, allocates nothing and takes no
-// lock.
+// If several devices or batches make a step, the devices add up their gradients and hold the state
+// if they can (compute::EngineGroup); else the host does. The bits are those of a collective of one
+// member. A step of one CPU, or on the host, allocates nothing and takes no lock.
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from` is the checkpoint to resume from; if null, training starts from the initializers. Throws
@@ -25,7 +24,10 @@ class LocalSynchronizer : public Synchronizer {
 
   ~LocalSynchronizer() override;
 
-  bool start(std::stop_token) override { return true; }
+  bool start(std::stop_token stop) override {
+    stop_ = std::move(stop);
+    return true;
+  }
   bool has_next() override { return !assembly_.workload->finished(position()); }
   bool settled() const override { return begun_ == 0; }
   StepResult step() override;
@@ -75,6 +77,7 @@ class LocalSynchronizer : public Synchronizer {
   const uint64_t generation_;
   // Steps that are begun ahead: how many are not done, the position of the next one to begin, and
   // the step at which all must be done.
+  std::stop_token stop_;
   int begun_ = 0;
   checkpoint::Position next_;
   uint64_t run_end_ = 0;

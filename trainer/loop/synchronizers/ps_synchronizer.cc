@@ -167,7 +167,7 @@ bool PsSynchronizer::start(std::stop_token stop) {
     under_way_ = false;
     addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
     // Each connection has a segment of its own, at the same address.
-    gradients_.pin({});
+    gradients_.release();
     exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
     gradients_.pin(std::array{parameters_, sum_});
     const auto result = exchange_.align(parameters_, watch());

@@ -212,11 +212,24 @@ std::vector<Case> normalized_cases() {
     for (const char* name : {"a", "b_n", "c", "d", "d_n"})
       one_layer.trainable = one_layer.trainable && one_layer.name != name;
   }
+  // Readers of one value, of which the first is not trained.
+  std::vector<LayerSpec> shared = {layer("a", convolution(12, two, linear, false)),
+                                   norm("a_n"),
+                                   rectified("a_r", relu6),
+                                   layer("b", convolution(5, one, linear), {"a_r"}, false),
+                                   layer("c", convolution(3, one, linear), {"a_r"}),
+                                   layer("d", depthwise(three, Activation::sigmoid), {"a_r"}),
+                                   layer("b_flat", Flatten{}, {"b"}),
+                                   layer("c_flat", Flatten{}, {"c"}),
+                                   layer("d_flat", Flatten{}, {"d"}),
+                                   layer("all", Concatenate{}, {"b_flat", "c_flat", "d_flat"}),
+                                   dense("y", 3, linear)};
   return {{"normalized_chain", image_model({11, 10, 3}, chain, 3), 5, 5},
           {"normalized_chain_remainder", image_model({11, 10, 3}, chain, 3), 9, 2},
           {"normalized_odd", image_model({14, 13, 2}, odd, 3), 6, 6},
           {"normalized_packs", image_model({14, 13, 2}, packs, 3), 5, 5},
           {"normalized_padded", image_model({12, 11, 3}, padded, 3), 6, 6},
+          {"normalized_shared", image_model({11, 10, 3}, shared, 3), 6, 5},
           {"normalized_frozen", image_model({11, 10, 3}, frozen, 3), 5, 4}};
 }
 

@@ -179,13 +179,14 @@ TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
     std::vector<uint64_t> settled;  // steps
     Bits states;                    // the parameters there
   };
-  const auto run = [](auto type, const std::string& more) {
+  const auto run = [](auto type, uint64_t every, int64_t rows, const std::string& more) {
     const auto make = [](const compute::ModelSpec& model, const compute::EngineOptions& options) {
       return std::make_unique<typename decltype(type)::type>(
           compute::build_graph(model), options, compute::testing::make_simulated_gpu());
     };
-    Training training = Training::load(
-        write_training(fresh_folder("ahead"), "epochs: 2\ncheckpoint: {everySteps: 4}\n" + more));
+    Training training = Training::load(write_training(fresh_folder("ahead"), "epochs: 2\n" + more));
+    training.spec.checkpoint.every_steps = every;
+    training.spec.batch_size = rows;
     Assembly assembly = assemble(std::move(training), 1, false, {1, false}, 0, make);
     LocalSynchronizer synchronizer(assembly, nullptr, 1);
     Result result;
@@ -194,21 +195,52 @@ TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
       const auto& position = synchronizer.position();
       if (!synchronizer.settled()) continue;
       result.settled.push_back(position.step);
-      if (position.step % 4 != 0 && position.next_batch != 0) continue;
+      if (position.step % every != 0 && position.next_batch != 0) continue;
       EXPECT_EQ(synchronizer.snapshot()->position().step, position.step);
       result.states.emplace_back(assembly.copies[0].begin(), assembly.copies[0].end());
     }
     return result;
   };
   for (const std::string more : {"", "learningRateSchedule: {cosine: {decaySteps: 20}}\n"}) {
-    const Result ahead = run(std::type_identity<compute::cuda::CudaEngine>{}, more);
-    const Result one_by_one = run(std::type_identity<StepByStep>{}, more);
+    const Result ahead = run(std::type_identity<compute::cuda::CudaEngine>{}, 4, 32, more);
+    const Result one_by_one = run(std::type_identity<StepByStep>{}, 4, 32, more);
     EXPECT_EQ(ahead.losses, one_by_one.losses);
     EXPECT_EQ(ahead.states, one_by_one.states);
     EXPECT_GT(ahead.states.size(), 3u);
     EXPECT_EQ(one_by_one.settled.size(), one_by_one.losses.size());
     EXPECT_EQ(ahead.settled.size(), ahead.states.size());
   }
+  // A run has 16 steps at most, of the 42 of an epoch.
+  const Result runs = run(std::type_identity<compute::cuda::CudaEngine>{}, 1000, 8, "");
+  EXPECT_EQ(runs.settled, (std::vector<uint64_t>{16, 32, 42, 58, 74, 84}));
+}
+
+// A job that is asked to stop begins no more steps; one that fails leaves a step that is begun.
+TEST(Backends, AGpuThatTrainsAheadEndsWhatItHasBegun) {
+  const auto make = [](const compute::ModelSpec& model, const compute::EngineOptions& options) {
+    return std::make_unique<compute::cuda::CudaEngine>(compute::build_graph(model), options,
+                                                       compute::testing::make_simulated_gpu());
+  };
+  Assembly assembly = assemble(Training::load(write_training(fresh_folder("ends"), "epochs: 2\n")),
+                               1, false, {1, false}, 0, make);
+  {
+    LocalSynchronizer synchronizer(assembly, nullptr, 1);
+    std::stop_source stop;
+    ASSERT_TRUE(synchronizer.start(stop.get_token()));
+    synchronizer.step();
+    EXPECT_FALSE(synchronizer.settled());
+    stop.request_stop();
+    synchronizer.step();
+    EXPECT_TRUE(synchronizer.settled());
+    EXPECT_EQ(synchronizer.position().step, 2u);
+  }
+  {
+    LocalSynchronizer synchronizer(assembly, nullptr, 2);
+    synchronizer.step();
+    EXPECT_FALSE(synchronizer.settled());
+  }
+  LocalSynchronizer synchronizer(assembly, nullptr, 3);
+  EXPECT_TRUE(std::isfinite(synchronizer.step().sums.loss));
 }
 
 // Whether batches come one by one, or are copied while a GPU computes, or stay there.

@@ -10,9 +10,9 @@ namespace {
 // By products of matrices: what the window covers at each place is a row of a matrix, the patches.
 // For a convolution of single places they are its image itself, if that is floats in memory and the
 // factors are floats too; or the image's `factor`, which is kept for the backward pass and for
-// other convolutions, if the image is a normalized value. Else only so many samples are done at
-// once as the context allows patches. Factors of bfloat16 are padded with zeros
-// (convolution_output.h).
+// other convolutions, if the image is a normalized value and the factor can be indexed. Else only
+// so many samples are done at once as the context allows patches. Factors of bfloat16 are padded
+// with zeros (convolution_output.h).
 class ConvolutionOperation : public Operation {
  public:
   ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)
@@ -28,18 +28,19 @@ class ConvolutionOperation : public Operation {
         stride_(padded(depth_, half_)),
         single_(depth_ == sliding_.channels && sliding_.down == 1 && sliding_.right == 1),
         as_it_is_(single_ && !in_.normalized && !half_),
-        reads_factor_(single_ && in_.normalized),
+        reads_factor_(single_ && in_.normalized &&
+                      context.max_rows * places_ * stride_ < kMostNumbers),
         writes_factor_(reads_factor_ && !in_.factor),
         samples_(as_it_is_ || reads_factor_
                      ? context.max_rows
                      : std::clamp<int64_t>(context.most_patches / (places_ * stride_), 1,
                                            context.max_rows)),
         kernel_(context.offset_of(node.parameters[0])),
-        rounded_kernel_(half_ ? context.rounded.add(kernel_, depth_, filters_, out_.stride()) : 0),
+        rounded_kernel_(
+            half_ ? context.rounded.add(kernel_, depth_, filters_, stride_, out_.stride()) : 0),
         padded_gradient_(context.gpu, is_padded() ? stride_ * out_.stride() : 0) {
     if (writes_factor_) {
       const int64_t numbers = context.max_rows * places_ * stride_;
-      Context::check_size("a batch at a convolution", numbers);
       in_.factor = std::make_unique<GpuArray<char>>(context.gpu, bytes_of(numbers, half_));
     }
     if (as_it_is_ || reads_factor_) return;

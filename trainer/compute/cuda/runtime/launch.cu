@@ -8,7 +8,7 @@
 namespace muster::compute::cuda {
 namespace {
 
-// The first architecture of which kernels wait for the one before.
+// Kernels for this architecture and later ones wait for the kernel before.
 #define MUSTER_WAITING_KERNELS 900
 
 // A kernel may say how many of its blocks a multiprocessor must have room for, which limits the

@@ -7,6 +7,7 @@
 #include "common/exit_code.h"
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/cuda/rounded_matrices.h"
 
 namespace muster::compute::testing {
 namespace {
@@ -86,7 +87,7 @@ std::vector<float> trained(Engine& engine, const OptimizerSpec& rule) {
   return values(engine.parameters());
 }
 
-// Whether the data are on the GPU or are brought, and with a batch that has no rows.
+// It does so whether the data are on the GPU or are brought, and with a batch that has no rows.
 TEST(CudaEngine, TrainsAheadToTheSameBits) {
   const OwnedBatch batch(7, 9 * 8 * 3, 5);
   const auto run = [&](bool ahead, bool there) {
@@ -204,6 +205,36 @@ TEST(CudaEngine, GoesOnWhereLookingAheadHasFailed) {
                 ThrowsMessage<Invalid>("no batch"));
     EXPECT_EQ(values(told->gradients()), values(untold->gradients()));
   }
+}
+
+TEST(CudaEngine, RefusesToBeginTooManySteps) {
+  const OwnedBatch batch(2, 9 * 8 * 3, 5);
+  const auto made = engine_on(make_simulated_gpu(), images(), 2);
+  initialize(*made);
+  const auto optimizer = Optimizer::create(Sgd{}, made->layout());
+  UpdateArguments update;
+  for (int step = 0; step < Engine::kMostAhead; ++step)
+    made->begin_training(batch.all(), *optimizer, update, {});
+  EXPECT_THROW(made->begin_training(batch.all(), *optimizer, update, {}), std::logic_error);
+}
+
+// A product reads whole padded rows: of what follows a matrix it must read zeros.
+TEST(RoundedMatrices, ArePaddedWithZeros) {
+  const auto gpu = make_simulated_gpu();
+  cuda::RoundedMatrices matrices(*gpu);
+  const std::vector<float> ones(27 * 64 + 5 * 8, 1.0f);
+  const int64_t first = matrices.add(0, 27, 60, 32, 64);
+  const int64_t second = matrices.add(27 * 60, 5, 8, 8, 8);
+  EXPECT_GE(second - first, 32 * 64);
+  matrices.allocate();
+  const cuda::GpuArray<float> parameters(*gpu, static_cast<int64_t>(ones.size()));
+  gpu->upload(parameters.data(), ones.data(), ones.size() * sizeof(float));
+  matrices.write(parameters.data());
+  std::vector<uint16_t> found(32 * 64);
+  gpu->download(found.data(), matrices.at(first).data(), found.size() * sizeof(uint16_t));
+  gpu->wait();
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_EQ(found[i], i / 64 < 27 && i % 64 < 60 ? 0x3F80 : 0) << i;
 }
 
 TEST(CudaEngine, PinsMemoryUntilTheResultEnds) {
