@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include "common/error.h"
 
@@ -51,8 +52,11 @@ class Findings : public google::protobuf::io::ErrorCollector {
 
 // Returns the text with spaces in the place of the commas and semicolons between fields, which mean
 // nothing. The published pipelines have them, and protobuf's parser (3.21) fails at one that
-// follows a field which it does not know. In strings, comments and lists all stays as it is.
+// follows a field which it does not know. In strings, comments and lists all stays as it is. A byte
+// order mark, which some editors on Windows begin a file with, is left out.
 std::string without_separators(std::string text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   char quote = 0;
   int lists = 0;
   for (size_t i = 0; i < text.size(); ++i) {

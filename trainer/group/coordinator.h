@@ -96,7 +96,7 @@ class Coordinator {
   StoragePatience patience_;
   Mutex advancing_;
   uint64_t newest_ MUSTER_GUARDED_BY(advancing_) = 0;  // opened by us
-  std::atomic<bool> held_{false};  // once it is set, no advance() begins
+  std::atomic<bool> held_{false};                      // once it is set, no advance() begins
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
   mutable Mutex mutex_;

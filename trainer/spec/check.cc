@@ -302,17 +302,30 @@ class Checker {
     check_one_of("stopWhen", stop, {"atLeast", "atMost"}, true);
     if (!is_sound("stopWhen.metric") || string_or(stop, "metric", "") == kTrainLoss) return;
     require_validation(training_, "stopWhen", "stopWhen");
-    check_metric(stop, "stopWhen.metric");
+    if (check_metric(stop, "stopWhen.metric")) check_reachable(stop);
   }
 
-  void check_metric(const Json& value, const std::string& relative) {
+  // Metrics that are better if they are higher are shares: "95" was meant as 0.95.
+  void check_reachable(const Json& stop) {
+    const std::string name = string_or(stop, "metric", "");
+    const auto metric = metric_of(to_loss(member(training_, "model")), name);
+    const Json& least = member(stop, "atLeast");
+    if (metric.better == compute::Better::lower || !is_sound("stopWhen.atLeast") ||
+        !least.is_number() || least.get<double>() <= 1)
+      return;
+    report("stopWhen.atLeast", "at most 1, which " + name + " can reach", describe(least));
+  }
+
+  // Returns whether the field names a metric of the model's loss.
+  bool check_metric(const Json& value, const std::string& relative) {
     const auto* loss = this->loss();
-    if (!loss || !value.is_object() || !is_sound(relative)) return;
+    if (!loss || !value.is_object() || !is_sound(relative)) return false;
     const auto names = metric_names(to_loss(member(training_, "model")));
     const std::string name = string_or(value, "metric", kDefaultMetric);
-    if (std::ranges::find(names, name) != names.end()) return;
+    if (std::ranges::find(names, name) != names.end()) return true;
     report(relative, (names.size() > 1 ? "one of " : "") + join(names) + for_loss(*loss),
            describe(member(value, "metric")));
+    return false;
   }
 
   static std::string for_loss(const compute::LossDescription& loss) {

@@ -228,6 +228,7 @@ TEST(ConvertPipeline, TakesTheSeparatorsThatProtobufFailsAtAndNoOthers) {
   EXPECT_EQ(
       training_of(converted_with("PATH_TO_BE_CONFIGURED/model.ckpt", "a,b;c"))["initializeFrom"],
       "a,b;c");
+  EXPECT_EQ(converted("\xEF\xBB\xBF" + whole).job, converted(whole).job);
 }
 
 TEST(ConvertPipeline, SaysWhichPartIsMissing) {
