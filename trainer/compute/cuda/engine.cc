@@ -95,11 +95,6 @@ void CudaEngine::add_backward() {
   }
 }
 
-std::shared_ptr<void> CudaEngine::pin(std::span<const std::byte> memory) {
-  if (memory.empty() || !gpu_->pin(memory.data(), memory.size())) return nullptr;
-  return {const_cast<std::byte*>(memory.data()), [this](std::byte* at) { gpu_->unpin(at); }};
-}
-
 std::unique_ptr<Memory> CudaEngine::allocate() const {
   return std::make_unique<CudaMemory>(*gpu_, graph_.layout.size());
 }
@@ -289,7 +284,8 @@ void CudaEngine::begin_training(const Batch& batch, const Optimizer& optimizer,
   if (!begun_.empty()) {
     begun_.back().done = gpu_->mark();
     turn = 1 - begun_.back().turn;
-    // What is not there yet is brought to memory that the step before may still read.
+    // Features that are not on the GPU yet are brought to memory that the step before may still
+    // read.
     if (batch.rows > 0 && !input_.has(batch)) gpu_->wait();
   }
   Begun begun{turn, batch.rows, 0, {}, nullptr};

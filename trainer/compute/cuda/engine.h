@@ -56,7 +56,9 @@ class CudaEngine : public Engine {
   LossSums evaluate(const Batch& batch, std::span<float> outputs) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override { return graph_.outputs(); }
-  std::shared_ptr<void> pin(std::span<const std::byte> memory) override;
+  std::shared_ptr<void> pin(std::span<const std::byte> memory) override {
+    return pinned(*gpu_, memory);
+  }
   std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content) override {
     return input_.serve(memory, content);
   }

@@ -31,7 +31,7 @@ std::shared_ptr<void> FeatureInput::serve(std::span<const std::byte> memory, Con
   served.memory = memory;
   served.wants_copy = content == Content::constant;
   // The rows of a batch of what is constant lie anywhere in it, which pinning is of no use for.
-  if (content == Content::changing) served.pinned = gpu_.pin(memory.data(), memory.size());
+  if (content == Content::changing) served.pinned = pinned(gpu_, memory);
   return {&served, [this](Served* ended) { end(*ended); }};
 }
 
@@ -41,7 +41,6 @@ void FeatureInput::end(const Served& served) noexcept {
   } catch (const std::runtime_error&) {
     // A GPU that has failed copies nothing any more.
   }
-  if (served.pinned) gpu_.unpin(served.memory.data());
   served_.remove_if([&](const Served& one) { return &one == &served; });
 }
 

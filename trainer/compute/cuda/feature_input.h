@@ -63,7 +63,7 @@ class FeatureInput {
     std::span<const std::byte> memory;
     bool wants_copy = false;
     std::optional<GpuArray<char>> copy;
-    bool pinned = false;
+    std::shared_ptr<void> pinned;
   };
 
   void end(const Served& served) noexcept;

@@ -104,6 +104,13 @@ class Gpu {
   virtual void launch(size_t kernel, Shape shape, const void* arguments) = 0;
 };
 
+// Pins the memory until the result ends, which must be before the GPU does. Null: it cannot be
+// pinned.
+inline std::shared_ptr<void> pinned(Gpu& gpu, std::span<const std::byte> memory) {
+  if (memory.empty() || !gpu.pin(memory.data(), memory.size())) return nullptr;
+  return {const_cast<std::byte*>(memory.data()), [&gpu](std::byte* at) { gpu.unpin(at); }};
+}
+
 // An array in a GPU's memory, all zeros at start.
 template <class T>
 class GpuArray {

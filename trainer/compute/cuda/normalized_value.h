@@ -39,9 +39,10 @@ class NormalizationStep {
   GpuArray<float> scales_;  // [6, columns], in the order of ColumnScales
 };
 
-// Of the output of a convolution, its batch normalization and a rectifier only the convolution's
-// raw output z is kept, and who reads the value computes it from that; but see ValueMemory::factor.
-// z and the gradient of the value are bfloat16, if that is the engine's precision.
+// The output of a convolution, its batch normalization and a rectifier, of which only the
+// convolution's raw output z is kept. Whoever reads the value computes it from z; but see
+// ValueMemory::factor. z and the gradient of the value are bfloat16, if that is the engine's
+// precision.
 class NormalizedValue {
  public:
   NormalizedValue(Context& context, const Fusion& fusion, const ValueMemory& memory);

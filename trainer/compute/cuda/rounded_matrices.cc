@@ -19,7 +19,7 @@ int64_t RoundedMatrices::add(int64_t from, int64_t rows, int64_t columns, int64_
     pieces_.push_back({from + row * columns, place + row * stride,
                        static_cast<int>(std::min(each, rows - row)), static_cast<int>(columns),
                        static_cast<int>(stride)});
-  numbers_ += (padded_rows * stride + kAlignment - 1) / kAlignment * kAlignment;
+  numbers_ += quotient_up(padded_rows * stride, kAlignment) * kAlignment;
   return place;
 }
 

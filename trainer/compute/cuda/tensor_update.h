@@ -29,7 +29,7 @@ class TensorUpdate {
                const FlatBuffers& buffers, int turn = 0);
   // Asks the GPU for the update of turn 0. It can be recorded.
   void apply(const FlatBuffers& buffers);
-  // The same where rules() of any turn have been fetched already.
+  // Asks for the same update, of any turn, after rules() of that turn have been fetched.
   void apply_fetched(const FlatBuffers& buffers);
   Fetch::Piece rules(int turn = 0) const;
 

@@ -143,9 +143,7 @@ Synchronizer::StepResult LocalSynchronizer::step() {
   if (!group_ && !host_ && assembly_.engine->trains_ahead(*assembly_.optimizer))
     return step_ahead();
   const Work work = assembly_.workload->part_of(position(), 0);
-  compute::UpdateArguments arguments;
-  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position().step));
-  arguments.t = position().optimizer_t + 1;
+  const compute::UpdateArguments arguments = arguments_at(position());
   StepResult result;
   if (group_)
     result = step_on_devices(arguments);
@@ -159,13 +157,18 @@ Synchronizer::StepResult LocalSynchronizer::step() {
   return result;
 }
 
-void LocalSynchronizer::begin_step() {
+compute::UpdateArguments LocalSynchronizer::arguments_at(
+    const checkpoint::Position& position) const {
   compute::UpdateArguments arguments;
-  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(next_.step));
-  arguments.t = next_.optimizer_t + 1;
+  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position.step));
+  arguments.t = position.optimizer_t + 1;
+  return arguments;
+}
+
+void LocalSynchronizer::begin_step() {
   const Work work = assembly_.workload->part_of(next_, 0);
-  assembly_.engine->begin_training(assembly_.feed->batch(work), *assembly_.optimizer, arguments,
-                                   slot_views_);
+  assembly_.engine->begin_training(assembly_.feed->batch(work), *assembly_.optimizer,
+                                   arguments_at(next_), slot_views_);
   assembly_.workload->advance(next_);
   ++begun_;
 }

@@ -61,6 +61,7 @@ class LocalSynchronizer : public Synchronizer {
   compute::Memory& parameters();
   void fill_parameters(const checkpoint::Store::Found* from);
   void restore(const checkpoint::Store::Found& from);
+  compute::UpdateArguments arguments_at(const checkpoint::Position& position) const;
   StepResult step_ahead();
   void begin_step();
   uint64_t end_of_run() const;

@@ -58,9 +58,10 @@ class PsSynchronizer : public Synchronizer {
   group::RendezvousClient& client_;
   const Setup setup_;
   const bool sync_;
-  const std::unique_ptr<ps::MemberMemory>
-      memory_;           // shared with the shards of this host; may be null
-  compute::Floats own_;  // the next two, where there is no shared memory
+  // The memory that is shared with the shards of this host; may be null: then `own_` has the
+  // parameters and the sum.
+  const std::unique_ptr<ps::MemberMemory> memory_;
+  compute::Floats own_;
   const std::span<float> parameters_;
   const std::span<float> sum_;  // of gradients
   ReplicaGradients gradients_;

@@ -112,6 +112,17 @@ INSTANTIATE_TEST_SUITE_P(Everything, AloneOnBackends,
                                          "devices: 2"),
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
 
+// Makes engines of a kind on simulated GPUs.
+template <class Made>
+MakeEngine on_simulated_gpus(
+    compute::testing::ThreadOrder order = compute::testing::ThreadOrder::ascending,
+    bool linkable = true) {
+  return [=](const compute::ModelSpec& model, const compute::EngineOptions& options) {
+    return std::make_unique<Made>(compute::build_graph(model), options,
+                                  compute::testing::make_simulated_gpu(order, linkable));
+  };
+}
+
 // GPUs that are linked hold the state themselves. Of others the host holds it.
 class OnLinkedGpus : public testing::TestWithParam<std::tuple<int, const char*>> {};
 
@@ -125,12 +136,8 @@ TEST_P(OnLinkedGpus, ComesToTheSameBits) {
   const auto run = [&, text = training](bool linked, const checkpoint::Store::Found* from,
                                         int steps = 1'000'000) {
     Told told(text, linked ? "linked" : "unlinked",
-              [linked](const compute::ModelSpec& model, const compute::EngineOptions& options) {
-                return std::make_unique<compute::cuda::CudaEngine>(
-                    compute::build_graph(model), options,
-                    compute::testing::make_simulated_gpu(compute::testing::ThreadOrder::ascending,
-                                                         linked));
-              });
+              on_simulated_gpus<compute::cuda::CudaEngine>(compute::testing::ThreadOrder::ascending,
+                                                           linked));
     LocalSynchronizer synchronizer(told.assembly(), from, 1);
     told.train(synchronizer, steps);
     if (steps == 5) synchronizer.snapshot()->write(folder, found.manifest, 0);
@@ -180,10 +187,7 @@ TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
     Bits states;                    // the parameters there
   };
   const auto run = [](auto type, uint64_t every, int64_t rows, const std::string& more) {
-    const auto make = [](const compute::ModelSpec& model, const compute::EngineOptions& options) {
-      return std::make_unique<typename decltype(type)::type>(
-          compute::build_graph(model), options, compute::testing::make_simulated_gpu());
-    };
+    const MakeEngine make = on_simulated_gpus<typename decltype(type)::type>();
     Training training = Training::load(write_training(fresh_folder("ahead"), "epochs: 2\n" + more));
     training.spec.checkpoint.every_steps = every;
     training.spec.batch_size = rows;
@@ -217,10 +221,7 @@ TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
 
 // A job that is asked to stop begins no more steps; one that fails leaves a step that is begun.
 TEST(Backends, AGpuThatTrainsAheadEndsWhatItHasBegun) {
-  const auto make = [](const compute::ModelSpec& model, const compute::EngineOptions& options) {
-    return std::make_unique<compute::cuda::CudaEngine>(compute::build_graph(model), options,
-                                                       compute::testing::make_simulated_gpu());
-  };
+  const MakeEngine make = on_simulated_gpus<compute::cuda::CudaEngine>();
   Assembly assembly = assemble(Training::load(write_training(fresh_folder("ends"), "epochs: 2\n")),
                                1, false, {1, false}, 0, make);
   {
@@ -254,12 +255,7 @@ TEST(Backends, ComeToTheSameBitsHoweverAGpuGetsItsBatches) {
   const auto run = [](auto type, bool in_memory, ThreadOrder order, const std::string& more) {
     Training training = Training::load(write_training(fresh_folder("batches"), more));
     training.spec.data.train.cache = in_memory;
-    const auto make = [order](const compute::ModelSpec& model,
-                              const compute::EngineOptions& options) {
-      using Made = typename decltype(type)::type;
-      return std::make_unique<Made>(compute::build_graph(model), options,
-                                    compute::testing::make_simulated_gpu(order));
-    };
+    const MakeEngine make = on_simulated_gpus<typename decltype(type)::type>(order);
     Assembly assembly = assemble(std::move(training), 1, false, {1, false}, 0, make);
     LocalSynchronizer synchronizer(assembly, nullptr, 1);
     Result result;
