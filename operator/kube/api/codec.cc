@@ -194,12 +194,12 @@ std::string text_of(simdjson::dom::object fields, std::string_view without,
 
 void read(Element value, WholeObject& object) {
   const auto as_it_is = [](std::string_view, Element one) { return simdjson::minify(one); };
-  object.text = text_of(value, "", [&](std::string_view key, Element one) {
+  object.content = PackedText(text_of(value, "", [&](std::string_view key, Element one) {
     if (key != "metadata") return simdjson::minify(one);
     object.meta = read_meta(one);
     // managedFields are as long as the rest of the object.
     return one.is_object() ? text_of(one, "managedFields", as_it_is) : simdjson::minify(one);
-  });
+  }));
 }
 
 ApiStatus read_status(std::string_view json) {

@@ -7,6 +7,7 @@
 
 #include "common/document.h"
 #include "operator/api/training_job.h"
+#include "operator/kube/api/packed_text.h"
 
 namespace muster::kube {
 
@@ -73,12 +74,12 @@ struct Service {
   ObjectMeta meta;
 };
 
-// An object kept whole, except metadata.managedFields: a TrainingJob. It is kept as text, because
-// there may be thousands, and a Json takes several times as much memory.
+// An object kept whole, except metadata.managedFields: a TrainingJob. It is kept packed, because
+// there may be a hundred thousand, and a Json takes twenty times as much memory.
 struct WholeObject {
   ObjectMeta meta;
-  std::string text;
-  Json json() const { return Json::parse(text); }
+  PackedText content;
+  Json json() const { return Json::parse(content.text()); }
 };
 
 }  // namespace muster::kube

@@ -146,8 +146,8 @@ class Store<T>::Part final : public Mirror {
   Part(Store& store, const std::string& name_space) : store_(store) {
     listing_.name_space = name_space;
   }
-  void begin_list() override { listing_ = {listing_.name_space, {}, {}}; }
-  Page add_page(std::string_view text) override { return Store::add_page(text, listing_); }
+  void begin_list() override { listing_.listed.clear(); }
+  Page add_page(std::string_view text) override { return store_.add_page(text, listing_); }
   void end_list() override { store_.end_list(listing_); }
   Seen apply(std::string_view line) override { return store_.apply(line); }
 
@@ -165,12 +165,12 @@ template <class T>
 Mirror::Page Store<T>::add_page(std::string_view text, Listing& listing) {
   ListPage<T> page = decode_list<T>(text);
   for (T& object : page.items) {
-    std::string key = object.meta.key();
-    listing.objects.insert_or_assign(std::move(key), std::move(object));
+    listing.listed.insert(object.meta.key());
+    put(std::move(object));
   }
   Page seen{std::move(page.resource_version), std::move(page.next), {}};
   for (const Unread& unread : page.unread) {
-    listing.unread.insert(unread.key);
+    listing.listed.insert(unread.key);
     seen.unread.push_back(describe(unread.key, unread.why));
   }
   return seen;
@@ -179,12 +179,9 @@ Mirror::Page Store<T>::add_page(std::string_view text, Listing& listing) {
 template <class T>
 void Store<T>::end_list(Listing& listing) {
   const std::string prefix = listing.name_space.empty() ? "" : listing.name_space + "/";
-  for (const std::string& key : keys()) {
-    const bool is_listed = listing.objects.contains(key) || listing.unread.contains(key);
-    if (!is_listed && key.starts_with(prefix)) drop(key);
-  }
-  std::map<std::string, T> listed = std::exchange(listing.objects, {});
-  for (auto& [key, object] : listed) put(std::move(object));
+  for (const std::string& key : keys())
+    if (key.starts_with(prefix) && !listing.listed.contains(key)) drop(key);
+  listing.listed.clear();
 }
 
 template <class T>

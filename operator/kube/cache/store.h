@@ -24,7 +24,7 @@ class Mirror {
     std::string next;
     std::vector<std::string> unread;  // objects that cannot be read, and why: they stay as they are
   };
-  // These begin a list, add one page after the other, and at the end replace what was there.
+  // These begin a list, add one page after the other, and at the end remove what no page had.
   virtual void begin_list() = 0;
   virtual Page add_page(std::string_view text) = 0;
   virtual void end_list() = 0;
@@ -78,12 +78,11 @@ class Store final : public Mirror {
  private:
   // A list that has not ended; used by its Reflector's thread only.
   struct Listing {
-    std::string name_space;  // empty: all
-    std::map<std::string, T> objects;
-    std::set<std::string> unread;  // keys of what is there and cannot be read
+    std::string name_space;       // empty: all
+    std::set<std::string> listed;  // keys, also of objects that cannot be read
   };
   class Part;
-  static Page add_page(std::string_view text, Listing& listing);
+  Page add_page(std::string_view text, Listing& listing);
   void end_list(Listing& listing);
   std::string index_of(const T& object) const;
   void insert(T object) MUSTER_REQUIRES(mutex_);

@@ -6,6 +6,9 @@
 
 namespace muster::kube {
 
+// Metadata of a pod that was deleted and may live on for its grace period.
+inline constexpr const char* kDeleted = R"({"deletionTimestamp": "2026-01-02T03:10:00Z"})";
+
 // A pod of worker 1 of job mnist as an API server would send it, with `status` (and more of its
 // metadata and spec) merged in; all are JSON texts.
 inline Pod pod_with(const std::string& status, const std::string& metadata = "{}",

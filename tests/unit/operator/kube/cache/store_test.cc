@@ -49,7 +49,7 @@ TEST_F(StoreTest, AListTakesThePlaceOfWhatWasThere) {
   EXPECT_THAT(changes_, ElementsAre("a ->1", "b ->2", "c ->3"));
   changes_.clear();
   list({list_page(object("a", "1") + "," + object("c", "7"), "8")});
-  EXPECT_THAT(changes_, ElementsAre("b 2>-", "c 3>7"));
+  EXPECT_THAT(changes_, ElementsAre("c 3>7", "b 2>-"));
   EXPECT_THAT(store_.keys(), ElementsAre("team/a", "team/c"));
 }
 
@@ -73,12 +73,12 @@ TEST_F(StoreTest, AListOfOneNamespaceLeavesTheOthersAsTheyAre) {
   EXPECT_THAT(store_.keys(), ElementsAre("labs/c"));
 }
 
-TEST_F(StoreTest, AListThatDoesNotEndChangesNothing) {
+TEST_F(StoreTest, AListThatDoesNotEndRemovesNothing) {
   list({list_page(object("a", "1"), "5")});
   store_.begin_list();
   store_.add_page(list_page(object("b", "2"), "6", "more"));
   EXPECT_THROW(store_.add_page("{\"items\":"), Unavailable);
-  EXPECT_THAT(store_.keys(), ElementsAre("team/a"));
+  EXPECT_THAT(store_.keys(), ElementsAre("team/a", "team/b"));
   list({list_page(object("c", "3"), "7")});
   EXPECT_THAT(store_.keys(), ElementsAre("team/c"));
 }
@@ -103,7 +103,7 @@ TEST_F(StoreTest, WhatCannotBeReadStaysAsItWasUntilItIsDeleted) {
   EXPECT_THAT(store_.add_page(list_page(unreadable + "," + object("c", "3"), "6")).unread,
               ElementsAre(StartsWith("team/a is passed over: expected an object")));
   store_.end_list();
-  EXPECT_THAT(changes_, ElementsAre("b 2>-", "c ->3"));
+  EXPECT_THAT(changes_, ElementsAre("c ->3", "b 2>-"));
   EXPECT_EQ(store_.get("team/a")->meta.resource_version, "1");
   const Mirror::Seen seen = store_.apply(watch_event("MODIFIED", unreadable));
   EXPECT_THAT(seen.unread, StartsWith("team/a is passed over: "));

@@ -11,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kDeleted = R"({"deletionTimestamp": "2026-01-02T03:10:00Z"})";
 const Time kBefore = *api::parse_time("2026-01-02T03:09:00Z");
 const Time kAfter = *api::parse_time("2026-01-02T03:10:01Z");
 

@@ -15,7 +15,6 @@ constexpr const char* kRunning = R"({"phase": "Running", "containerStatuses": [
   {"name": "trainer", "ready": true, "state": {"running": {}}}]})";
 constexpr const char* kFailed = R"({"phase": "Failed", "containerStatuses": [
   {"name": "trainer", "state": {"terminated": {"exitCode": 1}}}]})";
-constexpr const char* kDeleted = R"({"deletionTimestamp": "2026-01-02T03:10:00Z"})";
 constexpr const char* kOwned = R"({"ownerReferences": [
   {"uid": "job-uid", "name": "mnist", "controller": true}]})";
 

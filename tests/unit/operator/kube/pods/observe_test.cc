@@ -13,7 +13,6 @@ namespace {
 using plan::ObservedReplica;
 using plan::Phase;
 
-constexpr const char* kDeleted = R"({"deletionTimestamp": "2026-01-02T03:10:00Z"})";
 constexpr const char* kOnFailure = R"({"restartPolicy": "OnFailure"})";
 constexpr const char* kUnplaced = R"({"nodeName": null})";
 

@@ -1,0 +1,28 @@
+#include "operator/kube/api/packed_text.h"
+
+#include <gtest/gtest.h>
+
+#include "common/random.h"
+
+namespace muster::kube {
+namespace {
+
+TEST(PackedTextTest, GivesBackWhatItWasGiven) {
+  std::string noise;
+  while (noise.size() < 100'000) noise += random_digits();
+  for (const std::string& text :
+       {std::string(), std::string("{}"), std::string("a\0b", 3), std::string(1 << 20, 'x'), noise})
+    EXPECT_TRUE(PackedText(text).text() == text) << text.substr(0, 20);
+  EXPECT_EQ(PackedText().text(), "");
+}
+
+TEST(PackedTextTest, ACopyIsIndependent) {
+  PackedText one(std::string(1000, 'x'));
+  const PackedText copy = one;
+  one = PackedText("other");
+  EXPECT_EQ(copy.text(), std::string(1000, 'x'));
+  EXPECT_EQ(one.text(), "other");
+}
+
+}  // namespace
+}  // namespace muster::kube
