@@ -20,49 +20,62 @@ std::string describe(const std::string& key, const std::string& why) {
   return (key.empty() ? "an object without a name" : key) + " is passed over: " + why;
 }
 
-template <class Map>
-std::vector<std::string> keys_of(const Map& map) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : map) keys.push_back(key);
-  return keys;
-}
-
 }  // namespace
 
 template <class T>
-std::string Store<T>::index_of(const T& object) const {
-  if (index_label_.empty()) return {};
-  const std::string value = object.meta.label(index_label_);
-  return value.empty() ? "" : object.meta.name_space + "/" + value;
+typename Store<T>::Place Store<T>::place_of(std::string_view key) {
+  const size_t slash = std::min(key.find('/'), key.size());
+  return {key.substr(0, slash), key.substr(std::min(slash + 1, key.size()))};
+}
+
+template <class T>
+typename Store<T>::Place Store<T>::ByLabel::place_of(const T& object) const {
+  const auto found = object.meta.labels.find(label);
+  const bool has = found != object.meta.labels.end();
+  return {object.meta.name_space, has ? std::string_view(found->second) : ""};
+}
+
+template <class T>
+bool Store<T>::ByLabel::operator()(const T* a, const T* b) const {
+  const Place of_a = place_of(*a), of_b = place_of(*b);
+  return of_a != of_b ? of_a < of_b : a->meta.name < b->meta.name;
 }
 
 template <class T>
 std::optional<T> Store<T>::get(const std::string& key) const {
   const MutexLock lock(mutex_);
-  const auto found = objects_.find(key);
-  return found == objects_.end() ? std::nullopt : std::optional<T>(found->second);
+  const auto found = objects_.find(place_of(key));
+  return found == objects_.end() ? std::nullopt : std::optional<T>(*found);
 }
 
 template <class T>
 std::vector<T> Store<T>::find(const std::string& name_space, const std::string& label_value) const {
   const MutexLock lock(mutex_);
   std::vector<T> result;
-  const auto keys = index_.find(name_space + "/" + label_value);
-  if (keys == index_.end()) return result;
-  for (const std::string& key : keys->second) result.push_back(objects_.at(key));
+  const auto [begin, end] = labelled_.equal_range(Place(name_space, label_value));
+  for (auto object = begin; object != end; ++object) result.push_back(**object);
   return result;
 }
 
 template <class T>
 std::vector<std::string> Store<T>::keys() const {
   const MutexLock lock(mutex_);
-  return keys_of(objects_);
+  std::vector<std::string> keys;
+  for (const T& object : objects_) keys.push_back(object.meta.key());
+  return keys;
 }
 
 template <class T>
 std::vector<std::string> Store<T>::labelled() const {
   const MutexLock lock(mutex_);
-  return keys_of(index_);
+  std::vector<std::string> values;
+  std::optional<Place> last;
+  for (const T* object : labelled_) {
+    const Place place = labelled_.key_comp().place_of(*object);
+    if (place != last) values.push_back(std::string(place.first) + "/" + std::string(place.second));
+    last = place;
+  }
+  return values;
 }
 
 template <class T>
@@ -73,22 +86,15 @@ size_t Store<T>::size() const {
 
 template <class T>
 void Store<T>::insert(T object) {
-  const std::string key = object.meta.key();
-  if (const std::string index = index_of(object); !index.empty()) index_[index].insert(key);
-  objects_.insert_or_assign(key, std::move(object));
+  const auto [inserted, is_new] = objects_.insert(std::move(object));
+  const auto& by_label = labelled_.key_comp();
+  if (is_new && !by_label.place_of(*inserted).second.empty()) labelled_.insert(&*inserted);
 }
 
 template <class T>
-std::optional<T> Store<T>::extract(const std::string& key) {
-  const auto found = objects_.find(key);
-  if (found == objects_.end()) return std::nullopt;
-  std::optional<T> object(std::move(found->second));
-  objects_.erase(found);
-  if (const auto index = index_.find(index_of(*object)); index != index_.end()) {
-    index->second.erase(key);
-    if (index->second.empty()) index_.erase(index);
-  }
-  return object;
+T Store<T>::extract(typename Objects::const_iterator object) {
+  labelled_.erase(&*object);
+  return std::move(objects_.extract(object).value());
 }
 
 template <class T>
@@ -102,15 +108,14 @@ void Store<T>::put(T object) {
   std::optional<T> before;
   {
     const MutexLock lock(mutex_);
-    const std::string key = object.meta.key();
-    const auto there = objects_.find(key);
+    const auto there = objects_.find(object);
     if (there != objects_.end()) {
-      const ObjectMeta& meta = there->second.meta;
+      const ObjectMeta& meta = there->meta;
       if (meta.resource_version == object.meta.resource_version ||
           is_older(object.meta.resource_version, meta.resource_version)) {
         return;
       }
-      before = extract(key);
+      before = extract(there);
     }
     insert(object);
   }
@@ -122,7 +127,8 @@ void Store<T>::drop(const std::string& key) {
   std::optional<T> before;
   {
     const MutexLock lock(mutex_);
-    before = extract(key);
+    const auto there = objects_.find(place_of(key));
+    if (there != objects_.end()) before = extract(there);
   }
   if (before) tell(&*before, nullptr);
 }
@@ -130,13 +136,12 @@ void Store<T>::drop(const std::string& key) {
 template <class T>
 void Store<T>::refresh(T object) {
   const MutexLock lock(mutex_);
-  const std::string key = object.meta.key();
-  const auto there = objects_.find(key);
-  if (there == objects_.end() || there->second.meta.uid != object.meta.uid ||
-      !is_older(there->second.meta.resource_version, object.meta.resource_version)) {
+  const auto there = objects_.find(object);
+  if (there == objects_.end() || there->meta.uid != object.meta.uid ||
+      !is_older(there->meta.resource_version, object.meta.resource_version)) {
     return;
   }
-  extract(key);
+  extract(there);
   insert(std::move(object));
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/mutex.h"
@@ -51,7 +52,7 @@ class Store final : public Mirror {
 
   // `index_label` is the label by which find() looks; if empty, objects are found by key only.
   explicit Store(std::string index_label = {}, OnChange on_change = {})
-      : index_label_(std::move(index_label)), on_change_(std::move(on_change)) {}
+      : on_change_(std::move(on_change)), labelled_(ByLabel{std::move(index_label)}) {}
 
   std::optional<T> get(const std::string& key) const;
   // Returns the objects of a namespace that have this label value, sorted by name.
@@ -76,27 +77,44 @@ class Store final : public Mirror {
   Seen apply(std::string_view line) override;
 
  private:
+  // Objects are ordered by what they say themselves: with keys of their own beside them, the
+  // finished jobs of a large cluster would take half as much memory again.
+  using Place = std::pair<std::string_view, std::string_view>;  // namespace, name or label value
+  static Place place_of(const T& object) { return {object.meta.name_space, object.meta.name}; }
+  static Place place_of(std::string_view key);  // "<namespace>/<name>"
+  struct ByName {
+    using is_transparent = void;
+    bool operator()(const T& a, const T& b) const { return place_of(a) < place_of(b); }
+    bool operator()(const T& a, Place b) const { return place_of(a) < b; }
+    bool operator()(Place a, const T& b) const { return a < place_of(b); }
+  };
+  struct ByLabel {
+    using is_transparent = void;
+    std::string label;
+    Place place_of(const T& object) const;
+    bool operator()(const T* a, const T* b) const;
+    bool operator()(const T* a, Place b) const { return place_of(*a) < b; }
+    bool operator()(Place a, const T* b) const { return a < place_of(*b); }
+  };
+  using Objects = std::set<T, ByName>;
   // A list that has not ended; used by its Reflector's thread only.
   struct Listing {
-    std::string name_space;       // empty: all
+    std::string name_space;        // empty: all
     std::set<std::string> listed;  // keys, also of objects that cannot be read
   };
   class Part;
   Page add_page(std::string_view text, Listing& listing);
   void end_list(Listing& listing);
-  std::string index_of(const T& object) const;
   void insert(T object) MUSTER_REQUIRES(mutex_);
-  std::optional<T> extract(const std::string& key) MUSTER_REQUIRES(mutex_);
+  T extract(typename Objects::const_iterator object) MUSTER_REQUIRES(mutex_);
   void put(T object);
   void drop(const std::string& key);
   void tell(const T* before, const T* after) const;
 
-  const std::string index_label_;
   const OnChange on_change_;
   mutable Mutex mutex_;
-  std::map<std::string, T> objects_ MUSTER_GUARDED_BY(mutex_);
-  // "<namespace>/<label value>" -> keys
-  std::map<std::string, std::set<std::string>> index_ MUSTER_GUARDED_BY(mutex_);
+  Objects objects_ MUSTER_GUARDED_BY(mutex_);
+  std::set<const T*, ByLabel> labelled_ MUSTER_GUARDED_BY(mutex_);  // those that have the label
   Listing all_;
 };
 

@@ -16,6 +16,17 @@ TEST(PackedTextTest, GivesBackWhatItWasGiven) {
   EXPECT_EQ(PackedText().text(), "");
 }
 
+TEST(PackedTextTest, TakesLittleMemoryForAJob) {
+  std::string job =
+      R"({"apiVersion":"muster.dev/v1alpha1","kind":"TrainingJob","status":{"conditions":[)";
+  for (const char* type : {"Accepted", "Running", "SuccessCriteriaMet", "Succeeded", "Finished"})
+    job += R"({"lastTransitionTime":"2026-11-26T21:06:57.500Z","message":"the job can be run",)"
+           R"("reason":"Valid","status":"True","type":")" +
+           std::string(type) + "\"},";
+  EXPECT_LT(PackedText(job).size(), job.size() / 5);
+  EXPECT_EQ(PackedText(job).text(), job);
+}
+
 TEST(PackedTextTest, ACopyIsIndependent) {
   PackedText one(std::string(1000, 'x'));
   const PackedText copy = one;
