@@ -7,4 +7,9 @@ namespace muster {
 // megabytes with every message. Call it first in main.
 void keep_freed_memory();
 
+// Gives freed memory of 128 KiB and more back to the system at once, and lets threads share their
+// heaps, so that a process takes little more than what it holds. Meant for a process that has much
+// in memory and now and then handles a megabyte. Call it first in main.
+void give_back_freed_memory();
+
 }  // namespace muster

@@ -1,8 +1,10 @@
-"""Rows of an operator that has a hundred thousand jobs in view: its memory, and how soon a second one takes over."""
+"""Rows of an operator that has a hundred thousand jobs in view, or 400 of a megabyte each: its memory, and how soon a
+second one takes over."""
 
 import functools
 import json
 import os
+import pathlib
 import signal
 import time
 import uuid
@@ -13,6 +15,8 @@ import operators
 NAMESPACE = "many"
 FINISHED = int(os.environ.get("MUSTER_BENCH_FINISHED", 100_000))
 RUNNING = 1_000
+LARGE = 400
+MEGABYTE = 1 << 20
 COLLECTION = operators.MUSTER.collection.format(NAMESPACE)
 SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -118,3 +122,39 @@ class Many:
 
     def measure(self):
         return many()[self._figure]
+
+
+@functools.cache
+def _sources():
+    """Python's own sources, as an example of programs that people write."""
+    return "".join(path.read_text(errors="ignore") for path in sorted(pathlib.Path(os.__file__).parent.glob("*.py")))
+
+
+def _large_job(i):
+    job = operators.muster_job(f"large-{i}")
+    job["spec"]["suspend"] = True
+    begin = i * 9_973 % (len(_sources()) - MEGABYTE)
+    chief = job["spec"]["replicaSpecs"]["chief"]["template"]["spec"]["containers"][0]
+    chief["args"] = ["-c", _sources()[begin:begin + MEGABYTE]]
+    return job
+
+
+def large():
+    """Peak megabytes of an operator that sees LARGE suspended jobs come, each with a program of a megabyte in its
+    template, and of one that finds them when it starts."""
+    server = api_server.ApiServer(**LIMITS)
+    try:
+        server.make_namespace(NAMESPACE)
+        peaks = []
+        with operators.MUSTER.start(server, NAMESPACE) as first:
+            server.create(COLLECTION, [_large_job(i) for i in range(LARGE)])
+            api_server.wait_until("jobs that are suspended",
+                                  lambda: first.gauge('muster_jobs{state="Suspended"}') >= LARGE, seconds=600)
+            peaks.append(first.peak_megabytes())
+        with operators.MUSTER.start(server, NAMESPACE) as second:
+            api_server.wait_until("an operator that has looked at all jobs",
+                                  lambda: second.gauge("muster_operator_leads") == 1 and _is_calm(second), seconds=600)
+            peaks.append(second.peak_megabytes())
+        return max(peaks)
+    finally:
+        server.stop()

@@ -18,7 +18,7 @@ import scale
 import scaling
 from collective import AllReduce, WIDE
 from operator_load import Burst, fairness, leader_loss
-from operator_many import FINISHED, Many
+from operator_many import FINISHED, LARGE, Many, large
 from operator_scale import SameCalls, Scale
 from slow_link import SlowLink
 
@@ -311,6 +311,8 @@ ROWS = [
         "MB", "at most 256 MB", Many("peakMegabytes").measure, [Limit("limit", 256)],
         [Many(name) for name in ("MB of kube-apiserver", "MB of etcd's file", "bytes of a job", "seconds to make them")],
         pairs=1),
+    Row("operator-large-rss", f"{LARGE} suspended jobs, each with a megabyte of program in its template: the same", "MB",
+        "at most 256 MB", large, [Limit("limit", 256)], pairs=1),
     Row("operator-many-takeover", "the same: kill -9 of the leader until the next one makes a new job's pod", "s",
         "at most 20 s", Many("seconds to take over").measure, [Limit("limit", 20)],
         [Many(name) for name in ("seconds to look at all", "seconds to list")], pairs=1),

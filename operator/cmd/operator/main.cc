@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/pause.h"
 #include "common/random.h"
@@ -247,6 +248,7 @@ int run(int argc, char** argv) {
 }  // namespace muster::cmd
 
 int main(int argc, char** argv) {
+  muster::give_back_freed_memory();
   muster::cmd::block_signals();
   muster::kube::initialize_transport();
   return muster::cmd::run(argc, argv);

@@ -105,19 +105,21 @@ Reflector::Outcome Reflector::list(const std::stop_token& stop) {
   const std::string what = "list of " + settings_.resource.plural + ": ";
   mirror_.begin_list();
   Mirror::Page page;
+  int size = std::min(settings_.first_page, page_);
   do {
     Request request = this->request();
-    if (!whole_list_) request.query.emplace_back("limit", std::to_string(page_));
+    if (!whole_list_) request.query.emplace_back("limit", std::to_string(size));
     if (!page.next.empty()) request.query.emplace_back("continue", page.next);
     const Response response = transport_.send(request);
     if (stop.stop_requested()) return {};
-    if (response.status != 200) return list_failure(what, response, page.next.empty());
+    if (response.status != 200) return list_failure(what, response, size, page.next.empty());
     try {
       page = mirror_.add_page(response.body);
     } catch (const Unavailable& error) {
-      ask_for_less();
+      ask_for_less(size);
       return failure(what + error.what());
     }
+    size = next_page(size, response.body.size());
     for (const std::string& unread : page.unread) report_(what + unread, milliseconds(0));
   } while (!page.next.empty());
   mirror_.end_list();
@@ -131,17 +133,24 @@ Reflector::Outcome Reflector::list(const std::stop_token& stop) {
   return outcome;
 }
 
+// Returns how many objects to ask for after a page of `page` objects that took so many bytes.
+int Reflector::next_page(int page, size_t bytes) const {
+  const size_t of_an_object = bytes / static_cast<size_t>(page) + 1;
+  const int most = std::min(2 * page, page_);
+  return std::clamp(static_cast<int>(settings_.page_bytes / of_an_object), 1, most);
+}
+
 Reflector::Outcome Reflector::list_failure(const std::string& what, const Response& response,
-                                           bool first_page) {
+                                           int page, bool first_page) {
   const ApiStatus status = status_of(response);
   // Pages that expire while they are read would do so again: then the list is read in one answer.
   if (is_expired(status) && !first_page) whole_list_ = true;
-  if (may_be_too_much(response)) ask_for_less();
+  if (may_be_too_much(response)) ask_for_less(page);
   return failure(what + describe(status), status.retry_after);
 }
 
-void Reflector::ask_for_less() {
-  if (!whole_list_) page_ = std::max(1, page_ / 2);
+void Reflector::ask_for_less(int page) {
+  if (!whole_list_) page_ = std::max(1, page / 2);
   whole_list_ = false;
 }
 

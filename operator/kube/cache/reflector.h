@@ -22,7 +22,11 @@ class Reflector {
     Resource resource;
     std::string name_space;      // empty: all
     std::string label_selector;  // "muster.dev/job"
-    int page = 500;              // objects, or as many fewer as an answer can hold
+    // Objects of a list's first page, and of any page at most. A page has as many objects as fit
+    // into about page_bytes, judged by the page before it: an object may have a megabyte, and an
+    // answer takes a multiple of its size in memory while it is read.
+    int first_page = 16, page = 500;
+    size_t page_bytes = 4 << 20;
     // Each watch is asked to end after a time between these two, so that the load of many watches
     // spreads.
     std::chrono::seconds shortest_watch{300}, longest_watch{600};
@@ -64,8 +68,10 @@ class Reflector {
   Request request() const;
   Request watch_request() const;
   Outcome list(const std::stop_token& stop);
-  Outcome list_failure(const std::string& what, const Response& response, bool first_page);
-  void ask_for_less();
+  int next_page(int page, size_t bytes) const;
+  Outcome list_failure(const std::string& what, const Response& response, int page,
+                       bool first_page);
+  void ask_for_less(int page);
   Outcome watch(const std::stop_token& stop);
   std::chrono::milliseconds pause_after(const Outcome& outcome);
 
@@ -77,7 +83,7 @@ class Reflector {
   const std::function<uint64_t()> random_;
   std::string resource_version_;  // empty: a list is due
   int failures_ = 0;
-  int page_;                 // halved when an answer was too much, doubled with each list
+  int page_;  // the most objects: halved when an answer was too much, doubled with each list
   bool whole_list_ = false;  // pages expired while they were read: all at once
   std::atomic<bool> synced_ = false;
 };

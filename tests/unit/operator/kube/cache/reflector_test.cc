@@ -50,6 +50,7 @@ class ReflectorTest : public ::testing::Test {
     settings.name_space = "team";
     settings.label_selector = "muster.dev/job";
     settings.page = page_;
+    settings.page_bytes = page_bytes_;
     Reflector reflector(
         transport_, store_, settings,
         [this](const std::string& trouble, milliseconds) { troubles_.push_back(trouble); },
@@ -88,6 +89,7 @@ class ReflectorTest : public ::testing::Test {
   }
 
   int page_ = 2;
+  size_t page_bytes_ = 1 << 20;
   std::deque<Response> lists_;
   std::deque<Watch> watches_;
   uint64_t random_ = 0;
@@ -200,6 +202,20 @@ TEST_F(ReflectorTest, PagesThatExpireAreAskedForAllAtOnce) {
   EXPECT_THAT(asked(), ElementsAre("list limit=2", "list limit=2 continue=more",
                                    "list limit=", "watch from=9"));
   EXPECT_THAT(store_.keys(), ElementsAre("team/b", "team/c"));
+}
+
+TEST_F(ReflectorTest, PagesFollowTheSizeOfObjects) {
+  page_ = 50;
+  page_bytes_ = 40'000;
+  const std::string small = pod("a", "1"), large = pod(std::string(16'000, 'b'), "2");
+  lists_ = {page(small, "7", "x"), page(small, "7", "x"),
+            page(large, "7", "x"), page(large + "," + large + "," + large, "7", "x"),
+            page(small, "7", "x"), page(small, "7")};
+  run();
+  // 16,000 bytes and more for 50 objects, then 48,000 and more for as many; less for each again.
+  EXPECT_THAT(lists_asked(), ElementsAre("list limit=16", "list limit=32 continue=x",
+                                         "list limit=50 continue=x", "list limit=50 continue=x",
+                                         "list limit=41 continue=x", "list limit=50 continue=x"));
 }
 
 TEST_F(ReflectorTest, AnAnswerThatIsTooMuchIsAskedForInHalves) {
