@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <unordered_map>
@@ -52,6 +53,34 @@ class Parser {
                               place_.empty() ? "" : place_ + ": ", problem));
   }
 
+  // Returns the result of `get`; fails if the value is of another type than it takes, which
+  // `expected` names.
+  template <typename Get>
+  auto typed(ondemand::value value, std::string_view expected, const Get& get) const {
+    std::string_view found = value.raw_json_token();
+    auto result = get(value);
+    if (result.error() != simdjson::INCORRECT_TYPE) return result.value();
+    found = found.substr(0, std::min<size_t>(found.find_last_not_of(" \t\r\n") + 1, 40));
+    fail(fmt::format("expected {}, found {}", expected, found));
+  }
+
+  int64_t whole_number(ondemand::value value) const {
+    return typed(value, "a whole number", [](ondemand::value& one) { return one.get_int64(); });
+  }
+
+  double number(ondemand::value value) const {
+    return typed(value, "a number", [](ondemand::value& one) { return one.get_double(); });
+  }
+
+  std::string text(ondemand::value value) const {
+    return std::string(
+        typed(value, "a text", [](ondemand::value& one) { return one.get_string(); }));
+  }
+
+  ondemand::array list(ondemand::value value) const {
+    return typed(value, "a list", [](ondemand::value& one) { return one.get_array(); });
+  }
+
   void read_file(ondemand::document& document) {
     for (ondemand::field field : document.get_object()) {
       const std::string_view key = field.unescaped_key();
@@ -78,9 +107,9 @@ class Parser {
   void each(const char* list, ondemand::value value, const Add& add) {
     place_ = list;
     size_t index = 0;
-    for (ondemand::value item : value.get_array()) {
+    for (ondemand::value item : this->list(value)) {
       place_ = fmt::format("{}[{}]", list, index++);
-      add(item.get_object());
+      add(typed(item, "an object", [](ondemand::value& one) { return one.get_object(); }));
     }
   }
 
@@ -111,15 +140,11 @@ class Parser {
     }
   }
 
-  static std::string text(ondemand::value value) {
-    return std::string(std::string_view(value.get_string()));
-  }
-
   void add_image(ondemand::object object) {
     CocoImage image;
     fields(object, {"id", "file_name", "height", "width"},
            [&](std::string_view key, ondemand::value value) {
-             if (key == "id") image.id = value.get_int64();
+             if (key == "id") image.id = whole_number(value);
              if (key == "file_name") image.file_name = text(value);
              if (key == "height") image.height = side(value);
              if (key == "width") image.width = side(value);
@@ -131,7 +156,7 @@ class Parser {
   }
 
   int64_t side(ondemand::value value) const {
-    const int64_t side = value.get_int64();
+    const int64_t side = whole_number(value);
     if (side < 1) fail(fmt::format("expected at least 1, found {}", side));
     return side;
   }
@@ -140,11 +165,11 @@ class Parser {
     Annotation annotation;
     fields(object, {"image_id", "category_id", "bbox"},
            [&](std::string_view key, ondemand::value value) {
-             if (key == "image_id") annotation.image = value.get_int64();
-             if (key == "category_id") annotation.category = value.get_int64();
+             if (key == "image_id") annotation.image = whole_number(value);
+             if (key == "category_id") annotation.category = whole_number(value);
              if (key == "bbox") read_corners(value, annotation);
-             if (key == "area") annotation.area = value.get_double();
-             if (key == "iscrowd") annotation.crowd = value.get_int64() != 0;
+             if (key == "area") annotation.area = number(value);
+             if (key == "iscrowd") annotation.crowd = whole_number(value) != 0;
            });
     annotations_.push_back(annotation);
   }
@@ -152,9 +177,9 @@ class Parser {
   void read_corners(ondemand::value value, Annotation& annotation) const {
     double* const numbers[] = {&annotation.x, &annotation.y, &annotation.width, &annotation.height};
     size_t count = 0;
-    for (ondemand::value item : value.get_array()) {
-      const double number = item.get_double();
-      if (count < std::size(numbers)) *numbers[count] = number;
+    for (ondemand::value item : list(value)) {
+      const double one = number(item);
+      if (count < std::size(numbers)) *numbers[count] = one;
       ++count;
     }
     if (count != std::size(numbers)) {
@@ -167,7 +192,7 @@ class Parser {
     fields(object, {"id", "name"}, [&](std::string_view key, ondemand::value value) {
       if (key == "name") category.name = text(value);
       if (key != "id") return;
-      const int64_t id = value.get_int64();
+      const int64_t id = whole_number(value);
       if (id < 0 || id > std::numeric_limits<int32_t>::max()) {
         fail(fmt::format("expected 0 to {}, found {}", std::numeric_limits<int32_t>::max(), id));
       }
