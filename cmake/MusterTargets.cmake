@@ -20,9 +20,12 @@ endif()
 if(MUSTER_HAS_MOLD)
   target_link_options(muster_options INTERFACE -fuse-ld=mold)
 endif()
+# The most seconds that a program of integration tests may take.
+set(MUSTER_TEST_SECONDS 1800)
 if(MUSTER_SANITIZE)
   add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${MUSTER_SANITIZE})
+  set(MUSTER_TEST_SECONDS 10800)
 endif()
 if(MUSTER_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # ThreadSanitizer does not see the fences of Boost.Asio's headers. Nothing relies on them alone: Asio hands work

@@ -11,6 +11,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "tests/slowdown.h"
 #include "tests/unit/common/listener.h"
 
 namespace muster::chaos {
@@ -22,7 +23,7 @@ namespace {
 constexpr milliseconds kGlance{5};
 constexpr milliseconds kRestart{100};  // an operator's first delay
 constexpr milliseconds kLongestRestart{1000};
-constexpr seconds kPatience{240};
+constexpr seconds kPatience{240 * kSlowdown};
 
 uint64_t number_in(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -239,7 +240,7 @@ void ChaosJob::replace(const Replica& replica) {
 std::optional<int> ChaosJob::wake_replaced() {
   note("wake who was replaced");
   replaced_->signal(SIGCONT);
-  const auto until = Clock::now() + seconds(60);
+  const auto until = Clock::now() + seconds(60 * kSlowdown);
   while (replaced_->running() && Clock::now() < until) {
     look_after();
     std::this_thread::sleep_for(kGlance);
@@ -258,7 +259,8 @@ void ChaosJob::finish() {
     if (Clock::now() > until) {
       std::string logs;
       for (const Replica& replica : replicas_) logs += name_of(replica) + ":\n" + log(replica);
-      throw std::runtime_error("did not end within 4 minutes\n" + logs + story());
+      throw std::runtime_error("did not end within " + std::to_string(kPatience.count()) + " s\n" +
+                               logs + story());
     }
     look_after();
     std::this_thread::sleep_for(kGlance);
@@ -269,7 +271,7 @@ void ChaosJob::finish() {
     signal(replica, SIGTERM);
     // The job has finished, so a parameter server that is asked to stop has done its work.
     const int expected = killed_.contains(replica) ? 128 + SIGKILL : 0;
-    EXPECT_EQ(process.wait(seconds(60)), expected) << log(replica) << story();
+    EXPECT_EQ(process.wait(seconds(60 * kSlowdown)), expected) << log(replica) << story();
   }
 }
 
@@ -310,7 +312,7 @@ std::vector<std::string> ChaosJob::checkpoints() const {
 
 template <class Ready>
 bool ChaosJob::look_after_until(Ready ready) {
-  const auto until = Clock::now() + seconds(60);
+  const auto until = Clock::now() + seconds(60 * kSlowdown);
   while (!ready()) {
     if (Clock::now() > until) return false;
     look_after();

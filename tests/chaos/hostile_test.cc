@@ -2,16 +2,13 @@
 
 #include "tests/chaos/chaos_job.h"
 #include "tests/chaos/hostile_peer.h"
+#include "tests/slowdown.h"
 
 namespace muster::chaos {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryIsMuster = false;  // most is the sanitizer's
-#else
-constexpr bool kMemoryIsMuster = true;
-#endif
-constexpr long kMostMore = 96;  // MiB
+constexpr bool kMemoryIsMuster = kSlowdown == 1;  // else most is the sanitizer's
+constexpr long kMostMore = 96;                    // MiB
 
 using Peaks = std::map<Replica, long>;
 

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "common/exit_code.h"
+#include "tests/slowdown.h"
 
 namespace muster::test {
 
@@ -21,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // What never happens is noticed; nothing is measured by it.
-constexpr int kPatienceMilliseconds = 60'000;
+constexpr int kPatienceMilliseconds = 60'000 * kSlowdown;
 
 [[noreturn]] void give_up(const std::string& what, const std::string& seen) {
   throw std::runtime_error("waited in vain for " + what + "; seen so far:\n" + seen);

@@ -9,7 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/slowdown.h"
+
 namespace muster::integration {
+
+// How long a process or a condition is waited for.
+constexpr std::chrono::seconds kPatience(120 * kSlowdown);
 
 // A child process; killed when this goes.
 class Process {
@@ -32,14 +37,14 @@ class Process {
   // In MiB; 0 once it has ended.
   long peak_memory() const;
   // Exit code, or 128 + signal; nothing if it still runs after `most`.
-  std::optional<int> wait(std::chrono::seconds most = std::chrono::seconds(120));
+  std::optional<int> wait(std::chrono::seconds most = kPatience);
 
  private:
   pid_t pid_;
   std::optional<int> code_;
 };
 
-// Waits until `ready`, at most two minutes; false if that was too long.
+// Waits until `ready`, for kPatience at most; false if that was too long.
 template <class Ready>
 bool eventually(Ready ready);
 
@@ -53,7 +58,7 @@ const std::filesystem::path& scratch();
 
 template <class Ready>
 bool muster::integration::eventually(Ready ready) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
   while (!ready()) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
