@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <algorithm>
 #include <limits>
 #include <span>
 #include <unordered_map>
 
 #include "common/error.h"
 #include "common/input_file.h"
+#include "common/shorten.h"
 
 namespace muster::records {
 namespace {
@@ -60,8 +60,8 @@ class Parser {
     std::string_view found = value.raw_json_token();
     auto result = get(value);
     if (result.error() != simdjson::INCORRECT_TYPE) return result.value();
-    found = found.substr(0, std::min<size_t>(found.find_last_not_of(" \t\r\n") + 1, 40));
-    fail(fmt::format("expected {}, found {}", expected, found));
+    found = found.substr(0, found.find_last_not_of(" \t\r\n") + 1);
+    fail(fmt::format("expected {}, found {}", expected, shorten(std::string(found), 40)));
   }
 
   int64_t whole_number(ondemand::value value) const {

@@ -112,11 +112,11 @@ Reflector::Outcome Reflector::list(const std::stop_token& stop) {
     if (!page.next.empty()) request.query.emplace_back("continue", page.next);
     const Response response = transport_.send(request);
     if (stop.stop_requested()) return {};
-    if (response.status != 200) return list_failure(what, response, size, page.next.empty());
+    if (response.status != 200) return list_failure(what, response, page.next.empty());
     try {
       page = mirror_.add_page(response.body);
     } catch (const Unavailable& error) {
-      ask_for_less(size);
+      ask_for_less();
       return failure(what + error.what());
     }
     size = next_page(size, response.body.size());
@@ -141,16 +141,16 @@ int Reflector::next_page(int page, size_t bytes) const {
 }
 
 Reflector::Outcome Reflector::list_failure(const std::string& what, const Response& response,
-                                           int page, bool first_page) {
+                                           bool first_page) {
   const ApiStatus status = status_of(response);
   // Pages that expire while they are read would do so again: then the list is read in one answer.
   if (is_expired(status) && !first_page) whole_list_ = true;
-  if (may_be_too_much(response)) ask_for_less(page);
+  if (may_be_too_much(response)) ask_for_less();
   return failure(what + describe(status), status.retry_after);
 }
 
-void Reflector::ask_for_less(int page) {
-  if (!whole_list_) page_ = std::max(1, page / 2);
+void Reflector::ask_for_less() {
+  if (!whole_list_) page_ = std::max(1, page_ / 2);
   whole_list_ = false;
 }
 

@@ -24,7 +24,8 @@ class Reflector {
     std::string label_selector;  // "muster.dev/job"
     // Objects of a list's first page, and of any page at most. A page has as many objects as fit
     // into about page_bytes, judged by the page before it: an object may have a megabyte, and an
-    // answer takes a multiple of its size in memory while it is read.
+    // answer takes a multiple of its size in memory while it is read. Where large objects follow
+    // many small ones an answer may be too much, and the list begins again with smaller pages.
     int first_page = 16, page = 500;
     size_t page_bytes = 4 << 20;
     // Each watch is asked to end after a time between these two, so that the load of many watches
@@ -69,9 +70,8 @@ class Reflector {
   Request watch_request() const;
   Outcome list(const std::stop_token& stop);
   int next_page(int page, size_t bytes) const;
-  Outcome list_failure(const std::string& what, const Response& response, int page,
-                       bool first_page);
-  void ask_for_less(int page);
+  Outcome list_failure(const std::string& what, const Response& response, bool first_page);
+  void ask_for_less();
   Outcome watch(const std::stop_token& stop);
   std::chrono::milliseconds pause_after(const Outcome& outcome);
 

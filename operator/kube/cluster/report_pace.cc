@@ -4,40 +4,11 @@
 
 namespace muster::kube {
 
-namespace {
-
-// Whether `after` says no more than `before`, or that the replica has succeeded, and `says_more` is
-// set then.
-bool at_most_succeeds(const api::ReplicaRecord& before, const api::ReplicaRecord& after,
-                      bool& says_more) {
-  api::ReplicaRecord succeeded = before;
-  succeeded.succeeded = true;
-  succeeded.exit_code = 0;
-  if (after == before) return true;
-  says_more = true;
-  return after == succeeded;
-}
-
-// Whether replicas have succeeded, and nothing else is new in records and counted UIDs.
-bool only_succeed(const api::JobStatus& before, const api::JobStatus& after) {
-  bool says_more = false;
-  const auto is_alike = [&](const auto& one, const auto& other) {
-    return at_most_succeeds(one, other, says_more);
-  };
-  return std::ranges::equal(before.records, after.records, is_alike) && says_more;
-}
-
-}  // namespace
-
 bool is_report(const api::JobStatus& before, const api::JobStatus& after) {
   api::JobStatus rest = after;
   rest.progress = before.progress;
   rest.cause = before.cause;
   rest.replica_statuses = before.replica_statuses;
-  if (only_succeed(before, after)) {
-    rest.records = before.records;
-    rest.counted_uids = before.counted_uids;
-  }
   for (api::Condition& condition : rest.conditions) {
     const api::Condition* was = before.find(condition.type);
     if (was == nullptr || condition.status != was->status) continue;

@@ -10,10 +10,8 @@
 namespace muster::kube {
 
 // Whether the change of a status is a report, on which no action depends: progress, the cause,
-// counts of replicas, the Running condition's texts while it stays as it is, and replicas that have
-// succeeded where this decides nothing: their pods stay until it is written, so that the next plan
-// finds the same. Everything else (decisions, counts that restarts are limited by, attempts) must
-// be written before any action.
+// counts of replicas, and the Running condition's texts while it stays as it is. Everything else
+// (decisions, counts that restarts are limited by, attempts) must be written before any action.
 bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 
 // Whether `after` would be the job's first status, and says no more than that the job is accepted

@@ -218,6 +218,22 @@ TEST_F(ReflectorTest, PagesFollowTheSizeOfObjects) {
                                          "list limit=41 continue=x", "list limit=50 continue=x"));
 }
 
+// A server that is short of breath for a moment says nothing about the size of pages.
+TEST_F(ReflectorTest, AFewFailuresLeaveLargePages) {
+  page_ = 500;
+  lists_ = {refusal(500, "InternalError", "no leader"),
+            refusal(500, "InternalError", "no leader"),
+            page(pod("a", "1"), "7", "x"),
+            page(pod("b", "1"), "7", "x"),
+            page(pod("c", "1"), "7", "x"),
+            page(pod("d", "1"), "7", "x"),
+            page(pod("e", "1"), "7")};
+  run();
+  EXPECT_THAT(lists_asked(), ElementsAre("list limit=16", "list limit=16", "list limit=16",
+                                         "list limit=32 continue=x", "list limit=64 continue=x",
+                                         "list limit=125 continue=x", "list limit=125 continue=x"));
+}
+
 TEST_F(ReflectorTest, AnAnswerThatIsTooMuchIsAskedForInHalves) {
   page_ = 8;
   const auto too_much = [](Phase phase) {

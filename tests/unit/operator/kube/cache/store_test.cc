@@ -113,6 +113,38 @@ TEST_F(StoreTest, WhatCannotBeReadStaysAsItWasUntilItIsDeleted) {
   EXPECT_EQ(store_.get("team/a"), std::nullopt);
 }
 
+TEST_F(StoreTest, ALabelsValuesAreApartInEachNamespace) {
+  const auto in_lab = [](std::string text) { return text.replace(text.find("team"), 4, "lab"); };
+  list({list_page(object("b", "1") + "," + object("a", "1") + "," + in_lab(object("c", "1")) + "," +
+                      object("d", "1", "other") + "," + object("e", "1", ""),
+                  "5")});
+  EXPECT_THAT(store_.labelled(), ElementsAre("lab/mnist", "team/mnist", "team/other"));
+  EXPECT_EQ(store_.find("lab", "mnist").size(), 1U);
+  store_.apply(watch_event("MODIFIED", object("a", "6", "")));
+  ASSERT_EQ(store_.find("team", "mnist").size(), 1U);
+  EXPECT_EQ(store_.find("team", "mnist")[0].meta.name, "b");
+  store_.apply(watch_event("DELETED", object("b", "7")));
+  EXPECT_THAT(store_.labelled(), ElementsAre("lab/mnist", "team/other"));
+  EXPECT_THAT(store_.keys(), ElementsAre("lab/c", "team/a", "team/d", "team/e"));
+}
+
+TEST_F(StoreTest, ObjectsNeedNoNamespace) {
+  const std::string node = R"({"metadata":{"name":"x","uid":"u","resourceVersion":"1"}})";
+  list({list_page(node, "5")});
+  EXPECT_THAT(store_.keys(), ElementsAre("/x"));
+  EXPECT_EQ(store_.get("/x")->meta.uid, "u");
+  EXPECT_EQ(store_.get("x"), std::nullopt);
+  list({list_page("", "6")});
+  EXPECT_EQ(store_.size(), 0U);
+}
+
+TEST_F(StoreTest, AListShowsAnObjectThatWasMadeAgain) {
+  list({list_page(object("a", "1"), "5")});
+  list({list_page(object("a", "7", "mnist", "other"), "8")});
+  EXPECT_THAT(changes_, ElementsAre("a ->1", "a 1>7"));
+  EXPECT_EQ(store_.get("team/a")->meta.uid, "other");
+}
+
 TEST_F(StoreTest, FindsByLabelAsItChanges) {
   store_.apply(watch_event("ADDED", object("a", "1", "mnist")));
   store_.apply(watch_event("ADDED", object("b", "2", "mnist")));

@@ -29,26 +29,6 @@ TEST(IsReport, IsWhatNothingFollowsFrom) {
   EXPECT_TRUE(is_report(before, after));
 }
 
-TEST(IsReport, IsASuccessThatDecidesNothing) {
-  api::JobStatus before = status();
-  before.records.resize(2);
-  before.records[1].index = 1;
-  api::JobStatus after = before;
-  after.records[1].succeeded = true;
-  after.records[1].exit_code = 0;
-  after.counted_uids = {"a"};
-  EXPECT_TRUE(is_report(before, after));
-  api::JobStatus decided = after;
-  decided.conditions.push_back({"SuccessCriteriaMet", true, "WorkerSucceeded", "", kBeginning});
-  EXPECT_FALSE(is_report(before, decided));
-  api::JobStatus failed = after;
-  failed.records[0].exit_code = 1;
-  EXPECT_FALSE(is_report(before, failed)) << "another replica's end counts";
-  api::JobStatus next = after;
-  next.records[1].attempt = 1;
-  EXPECT_FALSE(is_report(before, next));
-}
-
 TEST(IsReport, IsNoDecisionAndNoCount) {
   const api::JobStatus before = status();
   const auto changed = [&](auto change) {
