@@ -3,12 +3,13 @@
 # beside. FOLDER/NAME.log has what one writes, FOLDER/NAME.pid its id and when it began, so that a process
 # which has got an old id since is never taken for it.
 
-# The time at which a process began, in the kernel's ticks; fails if there is none, or only its corpse.
+# The time at which a process began, in the kernel's ticks; fails if there is none, or only its corpse. A process
+# whose first thread has ended still has its ports until its other threads (field 20) have ended too.
 start_time() {
   local stat
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return
   read -ra stat <<<"${stat##*) }"
-  [ "${stat[0]}" != Z ] && echo "${stat[19]}"
+  { [ "${stat[0]}" != Z ] || [ "${stat[17]}" -gt 1 ]; } && echo "${stat[19]}"
 }
 
 # start_process FOLDER NAME COMMAND...
