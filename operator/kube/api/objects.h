@@ -75,7 +75,7 @@ struct Service {
 };
 
 // An object kept whole, except metadata.managedFields: a TrainingJob. It is kept packed, because
-// there may be a hundred thousand, and a Json takes twenty times as much memory.
+// there may be a hundred thousand, and a Json takes many times as much memory.
 struct WholeObject {
   ObjectMeta meta;
   PackedText content;

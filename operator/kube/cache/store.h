@@ -77,8 +77,8 @@ class Store final : public Mirror {
   Seen apply(std::string_view line) override;
 
  private:
-  // Objects are ordered by what they say themselves: with keys of their own beside them, the
-  // finished jobs of a large cluster would take half as much memory again.
+  // Objects are ordered by what they say themselves: with keys of its own beside it, a Service
+  // would take half as much memory again.
   using Place = std::pair<std::string_view, std::string_view>;  // namespace, name or label value
   static Place place_of(const T& object) { return {object.meta.name_space, object.meta.name}; }
   static Place place_of(std::string_view key);  // "<namespace>/<name>"

@@ -109,8 +109,7 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
             "FILE: images[1].id: expected COCO annotations: expected a whole number, found \"4\""},
            {replaced("\"id\": 4", "\"id\": 4.5"), "expected a whole number, found 4.5"},
            {replaced("\"person\"", "7"),
-            "categories[1].name: expected COCO annotations: expected a "
-            "text, found 7"},
+            "categories[1].name: expected COCO annotations: expected a text, found 7"},
            {replaced("\"height\": 100", "\"height\": 0"),
             "images[0].height: expected COCO annotations: expected at least 1, found 0"},
            {replaced("\"id\": 90", "\"id\": 1"), "FILE: categories: expected each id once"},

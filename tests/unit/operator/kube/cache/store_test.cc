@@ -15,6 +15,10 @@ std::string object(const std::string& name, const std::string& version,
   return R"({"metadata":{"name":")" + name + R"(","namespace":"team","uid":")" + uid +
          R"(","resourceVersion":")" + version + R"(","labels":{"job":")" + job + R"("}}})";
 }
+// Returns the object, of namespace team, as one of another namespace.
+std::string in(const std::string& name_space, std::string object) {
+  return object.replace(object.find("team"), 4, name_space);
+}
 std::string watch_event(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}";
 }
@@ -54,9 +58,6 @@ TEST_F(StoreTest, AListTakesThePlaceOfWhatWasThere) {
 }
 
 TEST_F(StoreTest, AListOfOneNamespaceLeavesTheOthersAsTheyAre) {
-  const auto in = [](const std::string& name_space, std::string text) {
-    return text.replace(text.find("team"), 4, name_space);
-  };
   const auto team = store_.part("team"), lab = store_.part("lab"), labs = store_.part("labs");
   const auto list = [](Mirror& mirror, const std::string& items) {
     mirror.begin_list();
@@ -114,9 +115,8 @@ TEST_F(StoreTest, WhatCannotBeReadStaysAsItWasUntilItIsDeleted) {
 }
 
 TEST_F(StoreTest, ALabelsValuesAreApartInEachNamespace) {
-  const auto in_lab = [](std::string text) { return text.replace(text.find("team"), 4, "lab"); };
-  list({list_page(object("b", "1") + "," + object("a", "1") + "," + in_lab(object("c", "1")) + "," +
-                      object("d", "1", "other") + "," + object("e", "1", ""),
+  list({list_page(object("b", "1") + "," + object("a", "1") + "," + in("lab", object("c", "1")) +
+                      "," + object("d", "1", "other") + "," + object("e", "1", ""),
                   "5")});
   EXPECT_THAT(store_.labelled(), ElementsAre("lab/mnist", "team/mnist", "team/other"));
   EXPECT_EQ(store_.find("lab", "mnist").size(), 1U);
