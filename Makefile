@@ -57,12 +57,12 @@ test: build  ## Build and pass all tests
 	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
 	ctest --test-dir build/release -j2 --output-on-failure --no-tests=error
 
-test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan; under ThreadSanitizer
+test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan; those with threads under ThreadSanitizer
 	@deploy/setup/python.sh
 	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
 	cmake --preset $* $(CMAKE_FLAGS) >/dev/null
 	cmake --build build/$* -j$(JOBS)
-	ctest --test-dir build/$* -j2 --output-on-failure --no-tests=error
+	ctest --test-dir build/$* -j2 $(if $(filter tsan,$*),-LE one_thread) --output-on-failure --no-tests=error
 
 chaos: build  ## CHAOS_SCHEDULES simulated jobs (3 min), jobs killed, paused, ...: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
 	@echo "$(CHAOS_SCHEDULES) simulated jobs"

@@ -53,23 +53,23 @@ class Meter:
 
 
 @functools.cache
-def scale(jobs=JOBS):
-    """Figures of `jobs` jobs of four pods each, from the first create to the last that is Finished."""
+def scale():
+    """Figures of JOBS jobs of four pods each, from the first create to the last that is Finished."""
     server = api_server.shared()
     namespace = f"scale-{next(_numbers)}"
     server.make_namespace(namespace)
     with api_server.Kwok(server, NODES) as kwok, operators.MUSTER.start(server, namespace) as running:
         calls, requests = running.calls(), server.requests()
         meter = Meter(server, operator=running, KWOK=kwok)
-        server.create(operators.MUSTER.collection.format(namespace), _jobs(kwok, [f"job-{i}" for i in range(jobs)]))
-        api_server.wait_until(f"the end of {jobs} jobs", lambda: _succeeded(running) >= jobs, seconds=1500, every=0.2)
+        server.create(operators.MUSTER.collection.format(namespace), _jobs(kwok, [f"job-{i}" for i in range(JOBS)]))
+        api_server.wait_until(f"the end of {JOBS} jobs", lambda: _succeeded(running) >= JOBS, seconds=1500, every=0.2)
         figures = meter.read()
-        figures["calls a job"] = (running.calls() - calls) / jobs
+        figures["calls a job"] = (running.calls() - calls) / JOBS
         requests = server.requests() - requests
         figures["peakMegabytes"] = running.peak_megabytes()
-        _check_ends(server, namespace, jobs)
+        _check_ends(server, namespace, JOBS)
     _say(figures)
-    _say({f"{kind} a job": count / jobs for kind, count in requests.items() if count >= jobs / 50})
+    _say({f"{kind} a job": count / JOBS for kind, count in requests.items() if count >= JOBS / 50})
     return {**figures, "statuses": int(requests["PUT trainingjobs/status"]), "events": int(requests["POST events"])}
 
 
@@ -90,22 +90,19 @@ class SameCalls:
     """Seconds of a client that does nothing but make the calls of scale()'s operator, for as many jobs."""
     name = "the same calls alone"
 
-    def __init__(self, jobs=JOBS):
-        self._jobs = jobs
-
     def measure(self):
         server, lives = api_server.shared(), recorded()
-        totals = {name: scale(self._jobs)[name] for name in ("statuses", "events")}
+        totals = {name: scale()[name] for name in ("statuses", "events")}
         namespace = f"replay-{next(_numbers)}"
         server.make_namespace(namespace)
         with (api_server.Kwok(server, NODES) as kwok,
-              operator_calls.Replay(server, namespace, lives, self._jobs, totals) as client):
+              operator_calls.Replay(server, namespace, lives, JOBS, totals) as client):
             meter = Meter(server, client=client, KWOK=kwok)
             server.create(operators.MUSTER.collection.format(namespace),
-                          _jobs(kwok, [f"job-{i}" for i in range(self._jobs)]))
+                          _jobs(kwok, [f"job-{i}" for i in range(JOBS)]))
             done = client.wait()
-            figures = {**meter.read(), **done, "calls a job": done["calls"] / self._jobs}
-            _check_ends(server, namespace, self._jobs)
+            figures = {**meter.read(), **done, "calls a job": done["calls"] / JOBS}
+            _check_ends(server, namespace, JOBS)
         _say(figures)
         return figures["seconds"]
 

@@ -86,14 +86,15 @@ DepthwiseConv2d depthwise(Window window, Activation activation, bool use_bias = 
 std::vector<Case> image_cases() {
   const auto relu6 = Activation::relu6, sigmoid = Activation::sigmoid, linear = Activation::linear;
   const Window three{{3, 3}, {1, 1}, Padding::same}, two{{3, 3}, {2, 2}, Padding::same};
+  const Window valid{{3, 3}, {1, 1}, Padding::valid};
   return {
       {"convolutions",
-       image_model({7, 9},
-                   {layer("a", convolution(5, {{3, 3}, {1, 1}, Padding::valid}, sigmoid)),
-                    layer("b", convolution(17, two, sigmoid)),
-                    layer("c", convolution(3, {{1, 1}, {1, 1}, Padding::valid}, relu6, false)),
-                    dense("y", 4, linear)},
-                   4),
+       image_model(
+           {7, 9},
+           {layer("a", convolution(5, valid, sigmoid)), layer("b", convolution(17, two, sigmoid)),
+            layer("c", convolution(3, {{1, 1}, {1, 1}, Padding::valid}, relu6, false)),
+            dense("y", 4, linear)},
+           4),
        6, 5},
       {"odd_windows",
        image_model({11, 6, 3},
@@ -103,6 +104,36 @@ std::vector<Case> image_cases() {
                     dense("y", 3, linear)},
                    3),
        4, 4},
+      // Winograd's convolution: images of odd and even sizes, an input that two layers read, inputs
+      // that need no gradient, a layer that is not trained, and an image that is wider than the
+      // tiles that are taken at once.
+      {"winograd",
+       image_model({12, 11, 2},
+                   {layer("a", convolution(17, three, sigmoid)),
+                    layer("b", convolution(19, three, sigmoid), {"a"}),
+                    layer("c", convolution(16, valid, linear, false), {"b"}),
+                    layer("d", convolution(16, valid, sigmoid), {"a"}, false),
+                    layer("sum", Add{}, {"c", "d"}), layer("g", GlobalAveragePool{}),
+                    dense("y", 3, linear)},
+                   3),
+       5, 5},
+      {"winograd_even",
+       image_model({12, 10, 16},
+                   {layer("a", convolution(16, three, sigmoid)),
+                    layer("b", convolution(18, valid, sigmoid), {"a"}),
+                    layer("c", convolution(18, valid, linear, false), {"a"}),
+                    layer("sum", Add{}, {"b", "c"}), layer("g", GlobalAveragePool{}),
+                    dense("y", 3, linear)},
+                   3),
+       5, 5},
+      {"winograd_wide",
+       image_model({3, 131, 2},
+                   {layer("a", convolution(16, three, sigmoid)),
+                    layer("b", convolution(16, three, sigmoid)),
+                    layer("c", convolution(18, three, sigmoid)), layer("g", GlobalAveragePool{}),
+                    dense("y", 3, linear)},
+                   3),
+       3, 3},
       {"depthwise",
        image_model(
            {8, 8, 2},
@@ -136,6 +167,7 @@ std::vector<Case> image_cases() {
 std::vector<Case> normalized_cases() {
   const auto relu = Activation::relu, relu6 = Activation::relu6, linear = Activation::linear;
   const Window one, three{{3, 3}, {1, 1}, Padding::same}, two{{3, 3}, {2, 2}, Padding::same};
+  const Window valid{{3, 3}, {1, 1}, Padding::valid};
   const auto norm = [](const std::string& name) { return layer(name, BatchNormalization{}); };
   const auto rectified = [](const std::string& name, Activation activation) {
     return layer(name, ActivationLayer{activation});
@@ -207,6 +239,20 @@ std::vector<Case> normalized_cases() {
                                    rectified("b_r", relu),
                                    layer("g", GlobalAveragePool{}),
                                    dense("y", 3, linear)};
+  std::vector<LayerSpec> winograd = {layer("a", convolution(16, three, linear, false)),
+                                     norm("a_n"),
+                                     rectified("a_r", relu6),
+                                     layer("b", convolution(20, three, linear, false)),
+                                     norm("b_n"),
+                                     rectified("b_r", relu),
+                                     layer("c", convolution(16, valid, linear), {"b_r"}),
+                                     layer("d", convolution(18, valid, linear, false), {"b_r"}),
+                                     norm("d_n"),
+                                     rectified("d_r", relu6),
+                                     layer("c_mean", GlobalAveragePool{}, {"c"}),
+                                     layer("d_mean", GlobalAveragePool{}, {"d_r"}),
+                                     layer("all", Concatenate{}, {"c_mean", "d_mean"}),
+                                     dense("y", 3, linear)};
   std::vector<LayerSpec> frozen = chain;
   for (LayerSpec& one_layer : frozen) {
     for (const char* name : {"a", "b_n", "c", "d", "d_n"})
@@ -229,6 +275,8 @@ std::vector<Case> normalized_cases() {
           {"normalized_odd", image_model({14, 13, 2}, odd, 3), 6, 6},
           {"normalized_packs", image_model({14, 13, 2}, packs, 3), 5, 5},
           {"normalized_padded", image_model({12, 11, 3}, padded, 3), 6, 6},
+          {"normalized_winograd", image_model({12, 11, 3}, winograd, 3), 5, 4},
+          {"normalized_winograd_even", image_model({12, 12, 3}, winograd, 3), 5, 5},
           {"normalized_shared", image_model({11, 10, 3}, shared, 3), 6, 5},
           {"normalized_frozen", image_model({11, 10, 3}, frozen, 3), 5, 4}};
 }

@@ -114,6 +114,23 @@ struct Patches {
   int64_t ld = 0;
 };
 
+// Winograd's convolution F(2 x 2, 3 x 3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Networks", 2015): 2 x 2 places of the output, a tile, take 16 products of transformed numbers in
+// place of 36. A transformation goes from squares of an image, tiles side by side, to 16 planes of
+// a spectrum, or back: 4 x 4 places of the input (the next tile's begin two places further), 2 x 2
+// of the output, or the 3 x 3 of a kernel, which is one tile. The products are those of matrices,
+// one for each plane:
+//   output = input * kernel, [tiles, filters]
+//   gradient of the kernel = input^T * gradient of the output, [channels, filters]
+//   gradient of the input = gradient of the output * kernel^T, [tiles, channels]
+struct WinogradTiles {
+  int64_t tiles = 1, channels = 0;
+  float* image = nullptr;      // the first square
+  int64_t place = 0, row = 0;  // floats from place to place, and from row to row
+  float* spectrum = nullptr;   // [16 planes][tiles, channels]
+  int64_t plane = 0;           // floats from plane to plane
+};
+
 // A row of the output of a convolution of each channel by itself, [out_width, channels], and its
 // gradients; w is [window_height * window_width, channels].
 struct DepthwiseRow {
@@ -223,6 +240,15 @@ struct Kernels {
   void (*gather_patches)(const Patches&);
   // Adds the matrix to the image, to where its elements would have been gathered.
   void (*scatter_patches)(const Patches&);
+  // From image to spectrum: of the input, of the gradient of the output, and of the kernel.
+  void (*winograd_input)(const WinogradTiles&);
+  void (*winograd_output_gradient)(const WinogradTiles&);
+  void (*winograd_kernel)(const WinogradTiles&);
+  // From spectrum to image. The output has `rows` and `columns` from the first square on; nothing
+  // is written beyond them. The input's gradient is added to the image.
+  void (*winograd_output)(const WinogradTiles&, int64_t rows, int64_t columns);
+  void (*winograd_input_gradient)(const WinogradTiles&);
+  void (*winograd_kernel_gradient)(const WinogradTiles&);
   void (*depthwise_row)(const DepthwiseRow&);
   // dw += the gradient that x and dy give.
   void (*depthwise_weight_gradient_row)(const DepthwiseRow&);

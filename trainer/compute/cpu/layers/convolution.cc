@@ -5,7 +5,7 @@
 namespace muster::compute::cpu {
 
 ConvolutionOperation::ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context,
-                                           bool single)
+                                           const Kind& kind)
     : name(node.name),
       context(context),
       kernels(context.kernels),
@@ -17,12 +17,15 @@ ConvolutionOperation::ConvolutionOperation(const Conv2d& layer, const Node& node
       depth(sliding.window_height * sliding.window_width * sliding.channels),
       kernel(context.tensor_index(node.parameters[0])),
       bias(layer.use_bias ? context.tensor_index(node.parameters[1]) : -1),
-      joined(single && in.stride == in.width && out.stride == out.width) {
+      joined(kind.single && in.stride == in.width && out.stride == out.width),
+      lines_at_once(kind.lines) {
   const auto& tensors = context.graph.layout.tensors();
   kernel_offset = tensors[static_cast<size_t>(kernel)].offset;
   if (bias >= 0) bias_offset = tensors[static_cast<size_t>(bias)].offset;
   if (node.trainable) weights.emplace(context, depth, filters, kernel, bias);
-  if (in.needs_gradient) rearranged = context.arena.add(depth * filters * 4);
+  const int64_t floats = kind.matrices * sliding.channels * filters;
+  if (in.needs_gradient)
+    rearranged = context.arena.add((floats > 0 ? floats : depth * filters) * 4);
 }
 
 void ConvolutionOperation::forward(Program& program) {
@@ -43,7 +46,9 @@ void ConvolutionOperation::backward(Program& program) {
                                writes(out.gradient, Share::rows)};
   if (weights) accesses.push_back(writes(weights->block(), Share::own));
   if (in.needs_gradient) {
-    program.add(name + " kernel", {writes(rearranged, Share::own)},
+    std::vector<Access> kernel_accesses = more_accesses();
+    kernel_accesses.push_back(writes(rearranged, Share::own));
+    program.add(name + " kernel", kernel_accesses,
                 [this](const Step& step, TeamThread thread) { rearrange(step, thread); });
     accesses.push_back(reads(rearranged, Share::all));
     accesses.push_back(writes(in.gradient, Share::rows));
@@ -64,7 +69,7 @@ void ConvolutionOperation::run_forward(const Step& step, TeamThread thread) cons
   const auto run = [&](const Lines& lines) { forward_lines(step, thread, lines); };
   const int64_t all = step.rows * sliding.out_height;
   if (joined) return run({0, thread.begin(all), thread.end(all)});
-  for_lines(sliding, step.rows, thread, run);
+  for_lines(sliding, step.rows, thread, run, lines_at_once);
 }
 
 void ConvolutionOperation::run_backward(const Step& step, TeamThread thread,
@@ -108,8 +113,10 @@ std::unique_ptr<Operation> make_operation(const Conv2d& layer, const Node& node,
   const Window& window = layer.window;
   const bool unit = window.strides[0] == 1 && window.strides[1] == 1;
   const bool single = window.size[0] == 1 && window.size[1] == 1;
-  return unit && !single ? make_unit_convolution(layer, node, context)
-                         : make_patch_convolution(layer, node, context);
+  if (!unit || single) return make_patch_convolution(layer, node, context);
+  return suits_winograd(sliding_of(window, context.graph, node.inputs[0]), layer.filters)
+             ? make_winograd_convolution(layer, node, context)
+             : make_unit_convolution(layer, node, context);
 }
 
 }  // namespace muster::compute::cpu

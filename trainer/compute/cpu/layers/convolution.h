@@ -13,8 +13,13 @@ namespace muster::compute::cpu {
 // of the output of all samples; backward, they share the samples.
 class ConvolutionOperation : public Operation {
  public:
-  // `single`: the window has one place and moves by one.
-  ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context, bool single);
+  struct Kind {
+    bool single = false;  // the window has one place and moves by one
+    // [channels, filters] that rearrange() writes; 0: one for each place of the window
+    int64_t matrices = 0;
+    int64_t lines = 1;  // a thread begins with a row of the output that is a multiple of it
+  };
+  ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context, const Kind& kind);
 
   void forward(Program& program) override;
   void backward(Program& program) override;
@@ -51,11 +56,12 @@ class ConvolutionOperation : public Operation {
   const int64_t filters, depth;  // depth: floats under the window
   const int64_t kernel, bias;    // positions in the layout
   size_t kernel_offset = 0, bias_offset = 0;
-  Block rearranged;  // as many floats as the kernel
+  Block rearranged;  // Kind::matrices
   std::optional<WeightGradient> weights;
   bool sums = false;  // whether it adds up the sums of its input
   // Whether the samples are one after the other for it, like the rows of a single one.
   const bool joined;
+  const int64_t lines_at_once;  // Kind::lines
 
  private:
   void run_forward(const Step& step, TeamThread thread) const;
@@ -69,5 +75,9 @@ std::unique_ptr<Operation> make_patch_convolution(const Conv2d& layer, const Nod
 // Without patches, if the strides are 1.
 std::unique_ptr<Operation> make_unit_convolution(const Conv2d& layer, const Node& node,
                                                  Context& context);
+// By fewer products than there are terms, where suits_winograd() says that it pays.
+std::unique_ptr<Operation> make_winograd_convolution(const Conv2d& layer, const Node& node,
+                                                     Context& context);
+bool suits_winograd(const Sliding& sliding, int64_t filters);
 
 }  // namespace muster::compute::cpu

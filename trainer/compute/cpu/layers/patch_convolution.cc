@@ -16,7 +16,7 @@ bool is_single(const Window& window) {
 class PatchConvolution : public ConvolutionOperation {
  public:
   PatchConvolution(const Conv2d& layer, const Node& node, Context& context)
-      : ConvolutionOperation(layer, node, context, is_single(layer.window)),
+      : ConvolutionOperation(layer, node, context, {.single = is_single(layer.window)}),
         pointwise_(is_single(layer.window)),
         pairs_(context.pairs && (in.half || out.half)),
         tile_places_(std::min(std::clamp<int64_t>(kTileFloats / depth, kLeastPlaces, kMostPlaces),

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "trainer/compute/cpu/layers/sliding.h"
 #include "trainer/compute/cpu/program/operation.h"
 
@@ -33,11 +35,11 @@ class PoolOperation : public Operation {
                 {reads(in_.data, Share::rows), reads(out_.data, Share::rows),
                  reads(out_.gradient, Share::rows), writes(in_.gradient, Share::rows)},
                 [this, accumulate](const Step& step, TeamThread thread) {
-                  if (!accumulate) clear_samples(context_, in_, step, thread);
                   for (int64_t row = thread.begin(step.rows); row < thread.end(step.rows); ++row) {
                     Pool p = pool({row, 0, sliding_.out_height});
                     p.dy = context_.arena.floats(out_.gradient) + row * out_.stride;
                     p.dx = context_.arena.floats(in_.gradient) + row * in_.stride;
+                    if (!accumulate) std::fill_n(p.dx, in_.width, 0.0f);
                     gradient_(p);
                   }
                 });

@@ -4,13 +4,6 @@
 
 namespace muster::compute::cpu {
 
-void clear_samples(const Context& context, const ValueBlocks& value, const Step& step,
-                   TeamThread thread) {
-  float* gradient = context.arena.floats(value.gradient);
-  std::fill(gradient + thread.begin(step.rows) * value.stride,
-            gradient + thread.end(step.rows) * value.stride, 0.0f);
-}
-
 WeightGradient::WeightGradient(Context& context, int64_t rows, int64_t columns, int64_t kernel,
                                int64_t bias)
     : context_(context),

@@ -10,24 +10,23 @@ struct Lines {
   int64_t sample, begin, end;
 };
 
-// Calls function(Lines) for a thread's share of the output's rows of all samples.
+// Calls function(Lines) for a thread's share of the output's rows of all samples. Each stretch
+// begins with a row that is a multiple of `step`.
 template <typename Function>
-void for_lines(const Sliding& s, int64_t samples, TeamThread thread, Function function) {
-  int64_t at = thread.begin(samples * s.out_height);
-  const int64_t end = thread.end(samples * s.out_height);
+void for_lines(const Sliding& s, int64_t samples, TeamThread thread, Function function,
+               int64_t step = 1) {
+  const int64_t steps = (s.out_height + step - 1) / step;  // of a sample
+  int64_t at = thread.begin(samples * steps);
+  const int64_t end = thread.end(samples * steps);
   while (at < end) {
-    const int64_t sample = at / s.out_height, first = at - sample * s.out_height;
-    const int64_t left = s.out_height - first;
+    const int64_t sample = at / steps, first = at - sample * steps;
+    const int64_t left = steps - first;
     const int64_t taken = left < end - at ? left : end - at;
-    function(Lines{sample, first, first + taken});
+    const int64_t last = (first + taken) * step;
+    function(Lines{sample, first * step, last < s.out_height ? last : s.out_height});
     at += taken;
   }
 }
-
-// Sets a thread's share of the samples of a gradient to zero, for the operation that is the first
-// to add to it.
-void clear_samples(const Context& context, const ValueBlocks& value, const Step& step,
-                   TeamThread thread);
 
 // Each thread's gradient of a kernel and its bias, [rows, columns], of which the last row is the
 // bias's; and their way into the layout.

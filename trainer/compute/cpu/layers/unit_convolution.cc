@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "trainer/compute/cpu/layers/convolution.h"
+#include "trainer/compute/cpu/layers/surrounded_image.h"
 
 namespace muster::compute::cpu {
 namespace {
@@ -16,20 +17,17 @@ namespace {
 class UnitConvolution : public ConvolutionOperation {
  public:
   UnitConvolution(const Conv2d& layer, const Node& node, Context& context)
-      : ConvolutionOperation(layer, node, context, false),
+      : ConvolutionOperation(layer, node, context, {}),
         row_depth_(sliding.window_width * sliding.channels),
         padded_width_(sliding.out_width + sliding.window_width - 1),
-        padded_height_(sliding.out_height + sliding.window_height - 1),
-        lead_((sliding.window_height - 1) * padded_width_ + sliding.window_width - 1) {
-    const Sliding& s = sliding;
-    if (in.normalized || padded_width_ != s.width || padded_height_ != s.height)
-      image_ = context.add_own(image_floats());
+        lead_((sliding.window_height - 1) * padded_width_ + sliding.window_width - 1),
+        image_(context, in, sliding, sliding.out_height + sliding.window_height - 1,
+               padded_width_) {
     if (out.needs_gradient) spread_ = context.add_own(spread_floats());
     if (in.half || out.half) row_ = context.add_own(row_floats());
   }
 
  private:
-  int64_t image_floats() const { return padded_height_ * padded_width_ * sliding.channels; }
   int64_t spread_floats() const {
     return (2 * lead_ + sliding.out_height * padded_width_) * filters;
   }
@@ -39,30 +37,9 @@ class UnitConvolution : public ConvolutionOperation {
   }
   float* row_of(TeamThread thread) const { return context.own(row_, row_floats(), thread); }
 
-  // Returns a sample, of which the rows under output rows [begin, end) can be read, surrounded by
-  // its zeros. These are there from the start.
-  const float* image(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
-    const Numbers x = context.data(in, sample);
-    if (!image_) return x.floats();
-    const Sliding& s = sliding;
-    float* image = context.own(image_, image_floats(), thread);
-    const int64_t first = std::clamp<int64_t>(begin - s.top, 0, s.height);
-    const int64_t last = std::clamp<int64_t>(end - 1 - s.top + s.window_height, first, s.height);
-    for (int64_t y = first; y < last; ++y) {
-      const Numbers from = x + y * s.width * s.channels;
-      float* to = image + ((y + s.top) * padded_width_ + s.left) * s.channels;
-      if (in.normalized) {
-        in.normalized->values(from, to, s.width);
-      } else {
-        std::copy_n(from.floats(), s.width * s.channels, to);
-      }
-    }
-    return image;
-  }
-
   void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const override {
     const float* w = step.parameters + kernel_offset;
-    const float* x = image(thread, lines.sample, lines.begin, lines.end);
+    const float* x = image_.read(thread, lines.sample, lines.begin, lines.end);
     const int64_t count = sliding.out_width * filters;
     for (int64_t row = lines.begin; row < lines.end; ++row) {
       const Numbers to = context.data(out, lines.sample) + row * count;
@@ -113,7 +90,7 @@ class UnitConvolution : public ConvolutionOperation {
   // The places between the rows of dy are zero, so that they do not count.
   void weight_gradient(TeamThread thread, int64_t sample, const float* dy) const {
     const Sliding& s = sliding;
-    const float* x = image(thread, sample, 0, s.out_height);
+    const float* x = image_.read(thread, sample, 0, s.out_height);
     const int64_t places = (s.out_height - 1) * padded_width_ + s.out_width;
     const float* first = dy + lead_ * filters;
     for (int64_t r = 0; r < s.window_height; ++r) {
@@ -142,11 +119,11 @@ class UnitConvolution : public ConvolutionOperation {
   }
 
   const int64_t row_depth_;  // floats under a row of the window
-  const int64_t padded_width_, padded_height_;
+  const int64_t padded_width_;
   const int64_t lead_;  // zeros before dy, in places
-  Block image_;         // each thread's sample with its zeros
-  Block spread_;        // each thread's dy with its zeros
-  Block row_;           // each thread's row of floats that become bfloat16
+  const SurroundedImage image_;
+  Block spread_;  // each thread's dy with its zeros
+  Block row_;     // each thread's row of floats that become bfloat16
 };
 
 }  // namespace

@@ -1,0 +1,260 @@
+#include <algorithm>
+
+#include "trainer/compute/cpu/layers/convolution.h"
+#include "trainer/compute/cpu/layers/surrounded_image.h"
+
+namespace muster::compute::cpu {
+namespace {
+
+constexpr int64_t kPlanes = 16;
+
+// See WinogradTiles. The tiles of some rows of a sample, or of a part of one row, are transformed
+// and multiplied together, so that their spectra stay in the second-level cache.
+class WinogradConvolution : public ConvolutionOperation {
+ public:
+  WinogradConvolution(const Conv2d& layer, const Node& node, Context& context)
+      : ConvolutionOperation(layer, node, context, {.matrices = kPlanes, .lines = 2}),
+        channels_(sliding.channels),
+        kernel_floats_(channels_ * filters),
+        tiles_high_((sliding.out_height + 1) / 2),
+        tiles_wide_((sliding.out_width + 1) / 2),
+        across_(tiles_across()),
+        down_(std::clamp<int64_t>(tiles_at_once() / tiles_wide_, 1, tiles_high_)),
+        image_(context, in, sliding, 2 * tiles_high_ + 2, 2 * tiles_wide_ + 2),
+        kernel_(context.arena.add(kPlanes * kernel_floats_ * 4)),
+        input_(context.add_own(kPlanes * plane(channels_))),
+        output_(context.add_own(kPlanes * plane(filters))) {
+    if (weights) kernel_gradient_ = context.add_own(kPlanes * kernel_floats_);
+    if (out.needs_gradient) output_gradient_ = context.add_own(2 * down_ * gradient_row());
+    if (in.needs_gradient && !image_.same_layout())
+      input_gradient_ = context.add_own(image_.floats());
+    if (in.half || out.half) lines_ = context.add_own(line_floats());
+  }
+
+  void forward(Program& program) override {
+    program.add(
+        name + " kernel's spectrum", {writes(kernel_, Share::own)},
+        [this](const Step& step, TeamThread thread) {
+          const int64_t begin = thread.begin(kernel_floats_, kLine);
+          const int64_t end = thread.end(kernel_floats_, kLine);
+          kernels.winograd_kernel(kernel_tile(step.parameters + kernel_offset + begin,
+                                              context.arena.floats(kernel_) + begin, end - begin));
+        });
+    ConvolutionOperation::forward(program);
+  }
+
+ private:
+  // The spectra of input and output of as many tiles take 256 KB.
+  int64_t tiles_at_once() const { return std::clamp<int64_t>(4096 / (channels_ + filters), 8, 64); }
+  // A row of tiles, or a part of it. The parts of a row are about equal.
+  int64_t tiles_across() const {
+    const int64_t parts = (tiles_wide_ + tiles_at_once() - 1) / tiles_at_once();
+    return (tiles_wide_ + parts - 1) / parts;
+  }
+  // A line more than needed, so that the planes do not begin in the same set of the first-level
+  // cache.
+  int64_t plane(int64_t numbers) const { return across_ * down_ * numbers + kLine; }
+  int64_t gradient_row() const { return 2 * tiles_wide_ * filters; }
+  int64_t line_floats() const {
+    return std::max(2 * down_ * sliding.out_width * filters, sliding.width * channels_);
+  }
+
+  WinogradTiles kernel_tile(float* kernel, float* spectrum, int64_t count) const {
+    return {1, count, kernel, kernel_floats_, 3 * kernel_floats_, spectrum, kernel_floats_};
+  }
+
+  // Some tiles: rows and columns of them. The first one begins in output row `line` and is tile
+  // `first` of its row.
+  struct Stretch {
+    int64_t line, rows, first, columns;
+    int64_t tiles() const { return rows * columns; }
+  };
+
+  // Calls function(WinogradTiles, row) for each row of tiles of a stretch. `image` is where the
+  // stretch's first square begins, in an image of `channels` with `row` floats from row to row.
+  template <typename Function>
+  void for_rows(const Stretch& s, int64_t channels, float* image, int64_t row, float* spectrum,
+                Function function) const {
+    for (int64_t r = 0; r < s.rows; ++r) {
+      function(WinogradTiles{s.columns, channels, image + 2 * r * row, channels, row,
+                             spectrum + r * s.columns * channels, plane(channels)},
+               r);
+    }
+  }
+
+  // Splits output rows [begin, end), at most 2 * down_ of them, into stretches of at most across_
+  // tiles a row, and calls function(Stretch) for each.
+  template <typename Function>
+  void for_stretches(int64_t begin, int64_t end, Function function) const {
+    for (int64_t tile = 0; tile < tiles_wide_; tile += across_)
+      function(Stretch{begin, (end - begin + 1) / 2, tile, std::min(across_, tiles_wide_ - tile)});
+  }
+
+  float* input_of(TeamThread thread) const {
+    return context.own(input_, kPlanes * plane(channels_), thread);
+  }
+  float* output_of(TeamThread thread) const {
+    return context.own(output_, kPlanes * plane(filters), thread);
+  }
+
+  void transform_input(const Stretch& s, const float* image, float* spectrum) const {
+    float* first = const_cast<float*>(image) + s.line * image_.row() + 2 * s.first * channels_;
+    for_rows(s, channels_, first, image_.row(), spectrum,
+             [&](const WinogradTiles& tiles, int64_t) { kernels.winograd_input(tiles); });
+  }
+
+  void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const override {
+    const float* x = image_.read(thread, lines.sample, lines.begin, lines.end + lines.end % 2);
+    const int64_t line = sliding.out_width * filters;
+    for (int64_t row = lines.begin; row < lines.end; row += 2 * down_) {
+      const int64_t end = std::min(row + 2 * down_, lines.end);
+      const Numbers to = context.data(out, lines.sample) + row * line;
+      float* y = begin_write(to, lines_of(thread), (end - row) * line, false);
+      for_stretches(row, end,
+                    [&](const Stretch& s) { forward_stretch(thread, s, x, y, end - row); });
+      end_write(kernels, to, y, (end - row) * line);
+      finish(step, thread, to, (end - row) * sliding.out_width);
+    }
+  }
+
+  // `y`: where the output's row s.line is written, and `lines - 1` rows after it.
+  void forward_stretch(TeamThread thread, const Stretch& s, const float* x, float* y,
+                       int64_t lines) const {
+    float* input = input_of(thread);
+    float* output = output_of(thread);
+    transform_input(s, x, input);
+    for (int64_t i = 0; i < kPlanes; ++i) {
+      kernels.gemm({s.tiles(), filters, channels_, input + i * plane(channels_), channels_, 1,
+                    context.arena.floats(kernel_) + i * kernel_floats_, filters,
+                    output + i * plane(filters), filters});
+    }
+    for_rows(s, filters, y + 2 * s.first * filters, sliding.out_width * filters, output,
+             [&](const WinogradTiles& tiles, int64_t r) {
+               kernels.winograd_output(tiles, lines - 2 * r, sliding.out_width - 2 * s.first);
+             });
+  }
+
+  std::vector<Access> more_accesses() const override { return {reads(kernel_, Share::all)}; }
+
+  float* lines_of(TeamThread thread) const { return context.own(lines_, line_floats(), thread); }
+
+  // [16 planes][filters, channels]. A thread has some planes.
+  void rearrange(const Step&, TeamThread thread) const override {
+    for (int64_t i = thread.begin(kPlanes); i < thread.end(kPlanes); ++i) {
+      kernels.transpose(channels_, filters, context.arena.floats(kernel_) + i * kernel_floats_,
+                        filters, context.arena.floats(rearranged) + i * kernel_floats_, channels_);
+    }
+  }
+
+  void backward_samples(TeamThread thread, int64_t begin, int64_t end,
+                        bool accumulate) const override {
+    float* gradient = kernel_gradient_of(thread);
+    if (weights) std::fill_n(gradient, kPlanes * kernel_floats_, 0.0f);
+    for (int64_t i = begin; i < end; ++i) backward_sample(thread, i, accumulate);
+    if (weights)
+      kernels.winograd_kernel_gradient(kernel_tile(weights->of(thread), gradient, kernel_floats_));
+  }
+
+  float* kernel_gradient_of(TeamThread thread) const {
+    return context.own(kernel_gradient_, kPlanes * kernel_floats_, thread);
+  }
+
+  void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const {
+    const Sliding& s = sliding;
+    const float* x = weights ? image_.read(thread, sample, 0, 2 * tiles_high_) : nullptr;
+    float* dx = nullptr;
+    if (in.needs_gradient) {
+      dx = input_gradient_ ? context.own(input_gradient_, image_.floats(), thread)
+                           : context.gradient(in, sample).floats();
+      if (input_gradient_ || !accumulate) std::fill_n(dx, image_.floats(), 0.0f);
+    }
+    for (int64_t row = 0; row < s.out_height; row += 2 * down_) {
+      const int64_t end = std::min(row + 2 * down_, s.out_height);
+      float* dy = raw_gradient(thread, sample, row, end);
+      if (weights) bias_gradient(thread, dy, (end - row) * 2 * tiles_wide_);
+      for_stretches(row, end,
+                    [&](const Stretch& stretch) { backward_stretch(thread, stretch, x, dy, dx); });
+    }
+    if (input_gradient_) write_gradient(thread, sample, dx, accumulate);
+    if (sums)
+      in.normalized->add_sums(thread, context.data(in, sample), context.gradient(in, sample),
+                              s.height * s.width);
+  }
+
+  // Returns rows [begin, end) of the raw output's gradient, with zeros for what the tiles reach
+  // beyond the output.
+  float* raw_gradient(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
+    const int64_t wide = sliding.out_width;
+    float* dy = context.own(output_gradient_, 2 * down_ * gradient_row(), thread);
+    for (int64_t row = begin; row < end; ++row)
+      output_gradient(sample, row * wide, (row + 1) * wide, dy + (row - begin) * gradient_row());
+    if ((end - begin) % 2 == 1)
+      std::fill_n(dy + (end - begin) * gradient_row(), gradient_row(), 0.0f);
+    return dy;
+  }
+
+  // `dy` begins with row s.line.
+  void backward_stretch(TeamThread thread, const Stretch& s, const float* x, float* dy,
+                        float* dx) const {
+    float* input = input_of(thread);
+    float* output = output_of(thread);
+    for_rows(s, filters, dy + 2 * s.first * filters, gradient_row(), output,
+             [&](const WinogradTiles& tiles, int64_t) { kernels.winograd_output_gradient(tiles); });
+    if (weights) {
+      transform_input(s, x, input);
+      for (int64_t i = 0; i < kPlanes; ++i) {
+        kernels.gemm({channels_, filters, s.tiles(), input + i * plane(channels_), 1, channels_,
+                      output + i * plane(filters), filters,
+                      kernel_gradient_of(thread) + i * kernel_floats_, filters, true});
+      }
+    }
+    if (dx == nullptr) return;
+    for (int64_t i = 0; i < kPlanes; ++i) {
+      kernels.gemm({s.tiles(), channels_, filters, output + i * plane(filters), filters, 1,
+                    context.arena.floats(rearranged) + i * kernel_floats_, channels_,
+                    input + i * plane(channels_), channels_});
+    }
+    for_rows(s, channels_, dx + s.line * image_.row() + 2 * s.first * channels_, image_.row(),
+             input,
+             [&](const WinogradTiles& tiles, int64_t) { kernels.winograd_input_gradient(tiles); });
+  }
+
+  // Writes what the image without its zeros has in dx to the gradient of the input, or adds it.
+  void write_gradient(TeamThread thread, int64_t sample, const float* dx, bool accumulate) const {
+    const int64_t count = sliding.width * channels_;
+    for (int64_t y = 0; y < sliding.height; ++y) {
+      const Numbers to = context.gradient(in, sample) + y * count;
+      float* line = begin_write(to, lines_of(thread), count, accumulate);
+      kernels.copy(1, count, dx + image_.first() + y * image_.row(), count, line, count,
+                   accumulate);
+      end_write(kernels, to, line, count);
+    }
+  }
+
+  const int64_t channels_, kernel_floats_;
+  const int64_t tiles_high_, tiles_wide_;  // of a sample
+  const int64_t across_, down_;            // tiles that are taken at once, at most
+  const SurroundedImage image_;
+  Block kernel_;           // the kernel's spectrum
+  Block input_, output_;   // each thread's spectra of the tiles that it takes at once
+  Block kernel_gradient_;  // each thread's spectrum of the kernel's gradient
+  Block output_gradient_;  // each thread's rows of the raw output's gradient, to whole tiles
+  Block input_gradient_;   // each thread's gradient of a sample with its zeros
+  Block lines_;            // each thread's rows of floats that become bfloat16
+};
+
+}  // namespace
+
+bool suits_winograd(const Sliding& s, int64_t filters) {
+  constexpr int64_t kLeastChannels = 16, kMostChannels = 256, kLeastPlaces = 64;
+  const auto suits = [](int64_t n) { return n >= kLeastChannels && n <= kMostChannels; };
+  return s.window_height == 3 && s.window_width == 3 && s.down == 1 && s.right == 1 &&
+         suits(s.channels) && suits(filters) && places_of(s) >= kLeastPlaces;
+}
+
+std::unique_ptr<Operation> make_winograd_convolution(const Conv2d& layer, const Node& node,
+                                                     Context& context) {
+  return std::make_unique<WinogradConvolution>(layer, node, context);
+}
+
+}  // namespace muster::compute::cpu
