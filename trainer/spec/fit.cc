@@ -291,14 +291,44 @@ std::string note_of_batch(const Document& document, const std::string& path, con
       document.locate(field), field, batch, *samples);
 }
 
+// Pixels become numbers as byte * scale + offset.
+struct Scaling {
+  float scale, offset;
+  bool operator==(const Scaling&) const = default;
+};
+
+std::optional<Scaling> scaling_of(const DataSource& source) {
+  if (const IdxSource* idx = source.idx()) return Scaling{idx->scale, 0};
+  if (const ImageSettings* images = source.images()) return Scaling{images->scale, images->offset};
+  return std::nullopt;
+}
+
+// The model is evaluated with other numbers than it has learned from.
+std::string note_of_scaling(const Document& document, const std::string& path,
+                            const std::string& part, const DataSource& train,
+                            const std::optional<DataSource>& other) {
+  if (!other) return "";
+  const auto expected = scaling_of(train), found = scaling_of(*other);
+  if (!expected || !found || *expected == *found) return "";
+  const std::string field = child_path(path, "data") + "." + part + "." + words_of(*other).name;
+  return fmt::format(
+      "{}: {}: its pixels are scaled otherwise than those of data.train: * {:g} + {:g}, and not * "
+      "{:g} + {:g}",
+      document.locate(field), field, found->scale, found->offset, expected->scale,
+      expected->offset);
+}
+
 }  // namespace
 
 std::vector<std::string> training_notes(const Document& document, const std::string& path,
                                         const LookUp& look_up) {
   const Json* training = document.find(path);
   if (training == nullptr || training->is_null()) return {};
-  std::vector<std::string> notes = {note_of_softmax(document, path, *training),
-                                    note_of_batch(document, path, *training, look_up)};
+  const DataSpec data = to_training_spec(*training).data;
+  std::vector<std::string> notes = {
+      note_of_softmax(document, path, *training), note_of_batch(document, path, *training, look_up),
+      note_of_scaling(document, path, "validation", data.train, data.validation),
+      note_of_scaling(document, path, "test", data.train, data.test)};
   std::erase(notes, "");
   return notes;
 }

@@ -348,6 +348,25 @@ TEST(Notes, TellWhatIsHardlyMeant) {
       {{{"batchSize", "51"}, {"data.train.take", "50"}},
        "batchSize: 51 is more than the 50 samples of data.train: a batch is a whole epoch"},
       {{{"batchSize", "50"}, {"data.train.take", "50"}}, nullptr},
+      {{{"model", "{name: mnist-mlp}"},
+        {"data.train", "{idx: {images: i, labels: l}}"},
+        {"data.validation", "{idx: {images: i, labels: l, scale: 1}}"}},
+       "data.validation.idx: its pixels are scaled otherwise than those of data.train: * 1 + 0, "
+       "and "
+       "not * 0.00392157 + 0"},
+      {{{"model", "{name: mnist-mlp}"},
+        {"data.train", "{idx: {images: i, labels: l}}"},
+        {"data.test", "{imageFolder: {path: p, imageSize: [28, 28], channels: 1}}"}},
+       nullptr},
+      {{{"model", "{name: mnist-mlp}"},
+        {"data.train", "{idx: {images: i, labels: l}}"},
+        {"data.test",
+         "{imageFolder: {path: p, imageSize: [28, 28], channels: 1, offset: -0.5}}"}},
+       "data.test.imageFolder: its pixels are scaled otherwise"},
+      {{{"model", "{name: mnist-mlp}"},
+        {"data.train", "{idx: {images: i, labels: l, scale: 1}}"},
+        {"data.validation", "{syntheticClasses: {samples: 99, shape: [784], classes: 10}}"}},
+       nullptr},
   };
   for (const auto& item : cases) {
     Document document = Document::parse(kBase, "t.yaml");
