@@ -40,7 +40,7 @@ Descriptor connect_and_say(const std::string& endpoint, std::string bytes, bool 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (size == 0) return 0;
   const bool greets = bytes[0] % 4 != 0;
-  WireGroup group(shape(), 0, kFloats, "127.0.0.1", group::Identity(), kBucket);
+  WireGroup group(shape(), 0, kFloats, "127.0.0.1", group::Identity(), {}, kBucket);
   const std::string text(reinterpret_cast<const char*>(bytes) + 1, size - 1);
   const Descriptor member = connect_and_say(group.endpoint(), text, greets);
   int glances = 0;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -75,6 +76,7 @@ void drive_host(Script script, uint8_t kind) {
   model.label_count = 2;
   const compute::ParameterLayout layout = compute::make_layout(model);
   ps::HostIdentity identity{"uid", "1", "training", "/nonexistent", 0, 1 + kind / 6 % 2, 7};
+  std::deque<std::vector<float>> sent;  // the shard may read a push until it is answered
   ps::ShardHost host(spec, identity);
   ForwardHello greeting;
   while (script.next()) {
@@ -127,12 +129,12 @@ void drive_host(Script script, uint8_t kind) {
           Push message;
           message.set_generation(1);
           if (!script.merge_into(message)) break;
-          const std::vector<float> gradients(host.size().value_or(0), 1.0f);
           const uint64_t session = script.what / 8 % 4;
           if (message.pull())
             host.pull(session, ps::from_message(message));
           else
-            host.push(session, ps::from_message(message), {gradients, {}});
+            host.push(session, ps::from_message(message),
+                      {sent.emplace_back(host.size().value_or(0), 1.0f), {}});
         }
       }
     } catch (const Invalid&) {
