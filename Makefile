@@ -84,7 +84,7 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 	  name=$$(basename $$target); corpus=build/fuzz/corpus/$$name; mkdir -p $$corpus; \
 	  seeds=tests/fuzz/corpus/$$name; [ -d $$seeds ] || seeds=; \
 	  echo "$$name for $(FUZZ_SECONDS) s"; \
-	  $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $$corpus $$seeds; \
+	  $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ -print_final_stats=1 $$corpus $$seeds; \
 	done
 
 nightly:  ## What takes too long for every change: both sanitizers, each fuzz target for 10 minutes, chaos, all of e2e, Kueue
