@@ -179,7 +179,8 @@ TEST(BackpressureTest, AMemberThatDoesNotReadIsNotReadFrom) {
                 push, kPushes);
   talker.wait_until_it_rests();
   EXPECT_LT(talker.begun(), kPushes);
-  EXPECT_LE(shards.host(0).counts().pushes, 20u);
+  // As many as have answers that fit into the buffers of sockets, which the system sizes.
+  EXPECT_LE(shards.host(0).counts().pushes, kPushes / 10);
 }
 
 // Keeps second copies, behind a channel without buffers: a message that is not read is not written.
