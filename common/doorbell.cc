@@ -13,13 +13,22 @@ namespace {
 
 static_assert(std::atomic_ref<uint32_t>::is_always_lock_free);
 
-// Spinning for 50 us might have met a ring for which a thread has slept no longer: most of that
-// time the system takes to wake it.
+// A thread that has slept for less may have slept only because it did not spin long enough: the
+// system takes most of that time to wake it.
 constexpr std::chrono::microseconds kShort{200};
-constexpr uint32_t kLearned = 5;
+constexpr uint32_t kMostHalvings = 5;
 
 std::atomic_ref<uint32_t> at(const uint32_t& value) {
   return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(value));
+}
+
+void sleep_until_rung(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most) {
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(most);
+  const timespec timeout{whole.count(), (most - whole).count()};
+  at(bell.sleepers).fetch_add(1, std::memory_order_seq_cst);
+  if (at(bell.count).load(std::memory_order_seq_cst) == seen)
+    futex_wait(&bell.count, seen, FutexScope::shared, &timeout);
+  at(bell.sleepers).fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -36,26 +45,12 @@ void ring(Doorbell& bell) {
     futex_wake_all(&bell.count, FutexScope::shared);
 }
 
-namespace {
-
-void sleep_until_rung(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most) {
-  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(most);
-  const timespec timeout{whole.count(), (most - whole).count()};
-  at(bell.sleepers).fetch_add(1, std::memory_order_seq_cst);
-  if (at(bell.count).load(std::memory_order_seq_cst) == seen)
-    futex_wait(&bell.count, seen, FutexScope::shared, &timeout);
-  at(bell.sleepers).fetch_sub(1, std::memory_order_relaxed);
-}
-
-}  // namespace
-
 void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most, uint32_t spins) {
-  static thread_local uint32_t in_vain =
-      0;  // so many of this thread's last waits, at most kLearned
-  spins >>= in_vain;
+  static thread_local uint32_t halvings = 0;
+  spins >>= halvings;
   for (uint32_t i = 0; i < spins; ++i) {
     if (rung(bell) != seen) {
-      in_vain = 0;
+      halvings = 0;
       return;
     }
     spin_pause();
@@ -63,7 +58,7 @@ void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most,
   const auto begun = std::chrono::steady_clock::now();
   sleep_until_rung(bell, seen, most);
   const bool was_short = std::chrono::steady_clock::now() - begun < kShort;
-  in_vain = was_short ? 0 : std::min(in_vain + 1, kLearned);
+  halvings = was_short ? 0 : std::min(halvings + 1, kMostHalvings);
 }
 
 uint32_t worthwhile_spins(int threads) {

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class SeedsTest : public testing::TestWithParam<FuzzTarget> {};
 
-// What a target expects of its input, it checks itself, and ends the process if it is not so.
+// Each target checks by itself what must hold of its input, and ends the process if it does not.
 TEST_P(SeedsTest, AreTakenByTheTarget) {
   const FuzzTarget& target = GetParam();
   std::vector<std::string> seeds{""};

@@ -352,8 +352,7 @@ TEST(Notes, TellWhatIsHardlyMeant) {
         {"data.train", "{idx: {images: i, labels: l}}"},
         {"data.validation", "{idx: {images: i, labels: l, scale: 1}}"}},
        "data.validation.idx: its pixels are scaled otherwise than those of data.train: * 1 + 0, "
-       "and "
-       "not * 0.00392157 + 0"},
+       "and not * 0.00392157 + 0"},
       {{{"model", "{name: mnist-mlp}"},
         {"data.train", "{idx: {images: i, labels: l}}"},
         {"data.test", "{imageFolder: {path: p, imageSize: [28, 28], channels: 1}}"}},

@@ -19,7 +19,7 @@ class SurroundedImage {
   bool same_layout() const { return same_layout_; }
   int64_t row() const { return width_ * sliding_.channels; }  // floats from row to row
   int64_t floats() const { return height_ * row(); }
-  // Where the value's first place is.
+  // Returns how many floats of the image come before the value's first place.
   int64_t first() const { return sliding_.top * row() + sliding_.left * sliding_.channels; }
 
  private:
