@@ -1,5 +1,6 @@
 #include "trainer/collective/connections.h"
 
+#include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "common/digest.h"
 #include "common/random.h"
 #include "common/system_words.h"
 #include "proto/muster/rendezvous.pb.h"
@@ -94,6 +96,10 @@ Descriptor listen_at(const std::string& host, const group::PortRange& ports) {
   throw Unavailable("no member can be listened for at " + where + ": " + system_words(error));
 }
 
+uint32_t add(const iovec& part, uint32_t crc) {
+  return crc32c({static_cast<const std::byte*>(part.iov_base), part.iov_len}, crc);
+}
+
 bool wait_for(const Descriptor& socket, short events, milliseconds most) {
   pollfd one{socket.get(), events, 0};
   return poll(&one, 1, static_cast<int>(most.count())) > 0;
@@ -101,11 +107,16 @@ bool wait_for(const Descriptor& socket, short events, milliseconds most) {
 
 }  // namespace
 
+Connections::Header Connections::Header::of(Frame frame) {
+  return {frame, crc32c(std::as_bytes(std::span(&frame, 1)))};
+}
+
 Connections::Connections(int member, int members, const std::string& host,
                          const group::PortRange& ports, group::Identity identity)
     : member_(member),
       members_(members),
       identity_(std::move(identity)),
+      checks_(!identity_),
       waker_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       peers_(static_cast<size_t>(members)) {
   if (!waker_) throw Unavailable("no event can be waited for: " + system_words(errno));
@@ -227,10 +238,14 @@ void Connections::send(int index, Frame frame, std::span<const iovec> parts) {
   require_open();
   Peer& peer = peers_[static_cast<size_t>(index)];
   if (peer.out.empty()) peer.frames.clear();
-  peer.frames.push_back(frame);
-  peer.out.push_back({&peer.frames.back(), sizeof(Frame)});
+  Sent& sent = peer.frames.emplace_back(Sent{Header::of(frame)});
+  peer.out.push_back({&sent.header, sizeof sent.header});
   for (const iovec& part : parts)
     if (part.iov_len > 0) peer.out.push_back(part);
+  if (!checks_) return;
+  sent.crc = sent.header.check;
+  for (const iovec& part : parts) sent.crc = add(part, sent.crc);
+  peer.out.push_back({&sent.crc, sizeof sent.crc});
 }
 
 bool Connections::sent() const {
@@ -251,11 +266,37 @@ bool Connections::write_some(Peer& peer) {
 }
 
 void Connections::begin_content(int index, Peer& peer) {
-  const auto parts = destination_(index, peer.frame);
+  if (peer.header.check != Header::of(peer.header.frame).check)
+    fail(peer, "expected a frame, found bytes that were damaged on their way");
+  const auto parts = destination_(index, peer.header.frame);
   peer.in.assign(parts.begin(), parts.end());
   std::erase_if(peer.in, [](const iovec& part) { return part.iov_len == 0; });
   peer.next = 0;
   peer.receiving = true;
+  if (!checks_) return;
+  peer.crc = peer.header.check;
+  peer.in.push_back({&peer.received_crc, sizeof peer.received_crc});
+}
+
+// Goes on with the content behind the `moved` bytes of it that were read.
+void Connections::take_content(Peer& peer, size_t moved) {
+  size_t left = checks_ ? moved : 0;
+  for (size_t i = peer.next; left > 0 && i + 1 < peer.in.size(); ++i) {
+    const iovec read{peer.in[i].iov_base, std::min(left, peer.in[i].iov_len)};
+    peer.crc = add(read, peer.crc);
+    left -= read.iov_len;
+  }
+  peer.next = advance(peer.in, peer.next, moved);
+}
+
+void Connections::end_content(int index, Peer& peer) {
+  if (checks_ && peer.received_crc != peer.crc)
+    fail(peer, fmt::format("expected a frame with the CRC-32C {:08x}, found {:08x}: it was damaged "
+                           "on its way",
+                           peer.received_crc, peer.crc));
+  peer.receiving = false;
+  peer.header_read = 0;
+  received_(index, peer.header.frame);
 }
 
 // Reads the rest of a frame's content and, in the same call, the beginning of the next frame.
@@ -263,8 +304,8 @@ bool Connections::read_some(int index, Peer& peer) {
   iovec parts[kMostParts];
   const size_t left = std::min(kMostParts - 1, peer.in.size() - peer.next);
   if (!peer.receiving)
-    parts[0] = {reinterpret_cast<std::byte*>(&peer.frame) + peer.frame_read,
-                sizeof(Frame) - peer.frame_read};
+    parts[0] = {reinterpret_cast<std::byte*>(&peer.header) + peer.header_read,
+                sizeof(Header) - peer.header_read};
   else
     std::copy_n(peer.in.begin() + static_cast<std::ptrdiff_t>(peer.next), left, parts);
   const size_t count = peer.receiving ? left : 1;
@@ -275,16 +316,12 @@ bool Connections::read_some(int index, Peer& peer) {
     moved_ += moved;
   }
   if (!peer.receiving) {
-    peer.frame_read += moved;
-    if (peer.frame_read == sizeof(Frame)) begin_content(index, peer);
+    peer.header_read += moved;
+    if (peer.header_read == sizeof(Header)) begin_content(index, peer);
   } else {
-    peer.next = advance(peer.in, peer.next, moved);
+    take_content(peer, moved);
   }
-  if (peer.receiving && peer.next == peer.in.size()) {
-    peer.receiving = false;
-    peer.frame_read = 0;
-    received_(index, peer.frame);
-  }
+  if (peer.receiving && peer.next == peer.in.size()) end_content(index, peer);
   return true;
 }
 

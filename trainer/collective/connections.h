@@ -20,7 +20,8 @@ namespace muster::collective {
 
 // TCP connections between each two members of a group, driven by the thread that uses them. They
 // carry frames: a kind, an index, and a content of a size that both sides already know; no size is
-// ever taken from a peer.
+// ever taken from a peer. In plaintext the CRC-32C of a frame follows its content, for TCP's own
+// checksum misses one damaged segment of some 65,000; TLS has a better one.
 //
 // Once a connection has ended, or a peer has sent something impossible, calls throw Broken, and
 // none of the connections can be used any more.
@@ -33,6 +34,13 @@ class Connections {
   struct Frame {
     uint32_t kind = 0;
     uint32_t index = 0;
+  };
+  // The first bytes of a frame. Its CRC-32C goes on from `check` with the content.
+  struct Header {
+    Frame frame;
+    uint32_t check = 0;  // the CRC-32C of `frame`
+
+    static Header of(Frame frame);
   };
   // Returns the memory that receives a frame of `peer`, in order. Throws Broken for an impossible
   // frame. Called from progress() and wait().
@@ -75,15 +83,20 @@ class Connections {
   void close();
 
  private:
+  struct Sent {
+    Header header;
+    uint32_t crc = 0;
+  };
   struct Peer {
     std::optional<Stream> stream;
     std::string name;
     std::deque<iovec> out;
-    std::deque<Frame> frames;  // headers of frames being sent
-    Frame frame;               // the one being received
-    size_t frame_read = 0;     // bytes of it
-    std::vector<iovec> in;     // what is left of its content
+    std::deque<Sent> frames;  // being sent
+    Header header;            // of the frame being received
+    size_t header_read = 0;   // bytes of it
+    std::vector<iovec> in;    // what is left of its content, and of its CRC
     size_t next = 0;
+    uint32_t crc = 0, received_crc = 0;
     bool receiving = false;
 
     bool has_more() const { return !out.empty() || (stream && stream->holds()); }  // to send
@@ -96,6 +109,8 @@ class Connections {
   bool write_some(Peer& peer);
   bool read_some(int index, Peer& peer);
   void begin_content(int index, Peer& peer);
+  void take_content(Peer& peer, size_t moved);
+  void end_content(int index, Peer& peer);
   void poll_all(std::chrono::milliseconds most);
   template <class Call>
   auto on_stream(const Peer& peer, const Call& call) const;
@@ -105,6 +120,7 @@ class Connections {
   const int member_;
   const int members_;
   const group::Identity identity_;
+  const bool checks_;  // frames have a CRC
   Descriptor listener_;
   Descriptor waker_;
   std::string endpoint_;

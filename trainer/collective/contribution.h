@@ -29,7 +29,8 @@ struct Contribution {
 
   std::span<const compute::LossSums> sums;  // of each of its logical replicas
   double seconds = 0;                       // the time it computed
-  Note note;                                // only the first member's is used
+  Note note;                                // only the first member's is used, as is:
+  bool compare = false;                     // all compare their states after the step
 };
 
 }  // namespace muster::collective

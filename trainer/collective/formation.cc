@@ -31,6 +31,12 @@ bool any_unshared(const Members& members) {
   });
 }
 
+// Returns whether their updates have the same bits.
+bool update_alike(const Members& members) {
+  const auto fuses = [](const auto& entry) { return entry.second->hello.fuses(); };
+  return std::ranges::all_of(members, fuses) || std::ranges::none_of(members, fuses);
+}
+
 using Progress = std::pair<uint64_t, uint64_t>;  // generation and step
 
 Progress progress(const MemberState& state) {
@@ -81,11 +87,13 @@ void Formation::gather(const group::PeerRegistry& registry, Time now) {
 void Formation::decide(const group::PeerRegistry& registry) {
   const auto members = participants(registry, setup_.least);
   const MemberState* best = nullptr;
+  uint64_t differed = 0;
   std::string host;
   bool one_host = !any_unshared(members);
   plan_.clear_members();
   for (const auto& [rank, peer] : members) {
     const MemberState& state = peer->member;
+    differed = std::max(differed, state.differed());
     if (state.generation() > 0 && (!best || progress(state) > progress(*best))) {
       best = &state;
       plan_.set_source(static_cast<uint32_t>(plan_.members_size()));
@@ -97,14 +105,19 @@ void Formation::decide(const group::PeerRegistry& registry) {
     one_host &= !host.empty() && peer->hello.host() == host;
   }
   plan_.set_shared_memory(one_host);
+  plan_.set_comparable(update_alike(members));
   plan_.set_replicas(static_cast<uint32_t>(
       setup_.replicas > 0 ? setup_.replicas : plan_.members_size() * setup_.devices));
   // If a later generation than any survivor's has published checkpoints, the survivors' states are
   // outdated.
-  if (!best || published_ > best->generation()) {
+  const bool is_behind_storage = best && published_ > best->generation();
+  const bool differ = best && differed >= best->generation();
+  if (!best || is_behind_storage || differ) {
     plan_.set_source(0);
-    basis_ = {published_, 0};
-    explain(best ? "a later checkpoint than what any member holds" : "no member holds any state");
+    basis_ = is_behind_storage || !best ? Progress{published_, 0} : progress(*best);
+    explain(is_behind_storage ? "a later checkpoint than what any member holds"
+            : differ          ? "the members' states differ"
+                              : "no member holds any state");
     proceed(Next::choose);
     return;
   }

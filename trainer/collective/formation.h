@@ -14,7 +14,8 @@
 namespace muster::collective {
 
 // How rank 0 forms the generations of a collective. A generation begins with the state of the
-// member that has got furthest; the others copy it from there. Without elasticity a generation has
+// member that has got furthest; the others copy it from there. After members have found that their
+// states differ, it begins with a checkpoint. Without elasticity a generation has
 // all members, and waits for one that is lost. An elastic group goes on with the members that are
 // present, and takes in new ones; a member that is leaving is kept while the others are too few.
 class Formation : public group::Formation {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <stop_token>
+#include <vector>
 
 #include "trainer/collective/contribution.h"
 #include "trainer/compute/loss_sums.h"
@@ -21,6 +22,7 @@ class Session {
     ok,
     over,         // the generation has ended: settle(); the step may still be made
     interrupted,  // asked to stop while waiting; the step may still be made
+    differs,      // the step was made, and not all members have the same state after it
   };
   // The conditions that end a wait. `over` is asked some fifty times a second.
   struct Watch {
@@ -34,6 +36,8 @@ class Session {
     Outcome outcome = Outcome::ok;
     compute::LossSums sums;  // of the whole group
     Note note;               // of the first member; meaningless if the step was not made
+    bool compared = false;   // all members have the same state after the step
+    std::vector<int> odd;    // `differs`: who has another state than most, as odd_members() says
   };
   struct Settled {
     uint64_t step = 0;
@@ -56,7 +60,8 @@ class Session {
   // already. May be called from any thread, also from several at once, before step() is called.
   virtual void complete(size_t /*end*/) {}
   // Contributes the gradients written and returns when parameters() are those after `step`, which
-  // must be the session's current step.
+  // must be the session's current step. Members that each hold a state of their own compare it
+  // after the step, if the first member's contribution says so.
   virtual StepResult step(uint64_t step, const Contribution& contribution,
                           const Arguments& arguments, const Watch& watch) = 0;
   // The time that `member` computed for the last step that was made.

@@ -12,7 +12,7 @@ constexpr size_t kBlock = 8192;  // floats that are added up at once
 constexpr std::chrono::milliseconds kAway{300};
 
 // The kinds of frames. A frame's index is a bucket; with kState, a buffer.
-enum Kind : uint32_t { kHeader, kNodes, kSum, kState };
+enum Kind : uint32_t { kHeader, kNodes, kSum, kState, kDigest };
 
 // A member may be in the next step already, and never further.
 constexpr size_t kAhead = 2;
@@ -111,6 +111,8 @@ std::span<const iovec> WireGroup::destination(int index, Connections::Frame fram
     parts_.push_back(sum_.bytes(part(frame.index, index)));
   } else if (frame.kind == kState && frame.index < state_.size() && frame.index == peer.states) {
     parts_.push_back(bytes_of(state_[frame.index]));
+  } else if (frame.kind == kDigest && frame.index == 0 && peer.digests == 0) {
+    parts_.push_back({&peer.digest, sizeof peer.digest});
   } else {
     throw Broken("member " + std::to_string(index) + ": expected a frame of a step, found kind " +
                  std::to_string(frame.kind) + ", index " + std::to_string(frame.index));
@@ -141,6 +143,9 @@ void WireGroup::received(int index, Connections::Frame frame) {
     case kState:
       ++peer.states;
       break;
+    case kDigest:
+      ++peer.digests;
+      break;
   }
 }
 
@@ -152,7 +157,7 @@ void WireGroup::send_to_all(Connections::Frame frame, std::span<const iovec> par
 void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
   std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].header;
   const std::span<const compute::LossSums> sums = contribution.sums;
-  const Header begin{step, contribution.seconds, contribution.note};
+  const Header begin{step, contribution.seconds, contribution.note, contribution.compare};
   std::memcpy(header.data(), &begin, sizeof begin);
   for (size_t i = 0; i < sums.size(); ++i) {
     std::memcpy(header.data() + sizeof begin + i * sizeof sums[i], &sums[i], sizeof sums[i]);
@@ -335,6 +340,22 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
     complete_ = contributed_ = added_ = 0;
     read_ = false;
     return all;
+  });
+}
+
+std::vector<uint32_t> WireGroup::exchange(uint32_t digest, const Session::Watch& watch) {
+  return drive([&]() MUSTER_REQUIRES(driving_) {
+    const iovec own{&digest, sizeof digest};
+    send_to_all({kDigest, 0}, {&own, 1});
+    wait(watch, &Peer::digests, 1);
+    connections_.wait([this] { return connections_.sent(); }, [&] { return watch.ended(); });
+    peers_[static_cast<size_t>(member_)].digest = digest;
+    std::vector<uint32_t> digests;
+    for (Peer& peer : peers_) {
+      digests.push_back(peer.digest);
+      peer.digests = 0;
+    }
+    return digests;
   });
 }
 

@@ -65,6 +65,10 @@ class WireGroup {
   // The number of bytes sent and received; for the watch of a call.
   uint64_t moved() const { return connections_.moved(); }
   Note note() const;
+  bool compare() const { return headers_.front().compare != 0; }  // as the first member said in it
+  // Tells all members `digest`, and returns what each of them has told, by member. All members call
+  // it between the same steps.
+  std::vector<uint32_t> exchange(uint32_t digest, const Session::Watch& watch);
   // Copies the content of the buffers from `source` to the members of `targets`. All members call
   // it once, with buffers of the same sizes, before any other exchange.
   void broadcast(int source, const std::vector<bool>& targets,
@@ -75,12 +79,15 @@ class WireGroup {
     uint64_t step;
     double seconds;
     Note note;
+    uint32_t compare;
     // ReplicaSums of the sender's replicas follow.
   };
   struct Peer {
     std::vector<std::byte> header;
     std::vector<WireFloats> nodes;  // our part of each of its nodes' sums
-    size_t headers = 0, nodes_received = 0, sums_received = 0, states = 0;  // frames of this call
+    uint32_t digest = 0;
+    // The frames of this call.
+    size_t headers = 0, nodes_received = 0, sums_received = 0, states = 0, digests = 0;
   };
 
   void plan_buckets(size_t floats, size_t most);

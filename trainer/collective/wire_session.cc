@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/log.h"
+#include "trainer/collective/state_digest.h"
 
 namespace muster::collective {
 
@@ -18,17 +19,28 @@ WireSession::WireSession(std::unique_ptr<WireGroup> group, const GroupShape& sha
 Session::StepResult WireSession::step(uint64_t step, const Contribution& contribution,
                                       const Arguments& arguments, const Watch& watch) {
   StepResult result;
+  const auto broken = [&](const WireGroup::Broken& error) {
+    const bool stopped = watch.stop.stop_requested();
+    if (!stopped && !watch.over()) log::info(error.what());
+    return stopped ? Outcome::interrupted : Outcome::over;
+  };
   try {
     result.sums = group_->all_reduce(step, contribution, watch);
     result.note = group_->note();
   } catch (const WireGroup::Broken& error) {
-    const bool stopped = watch.stop.stop_requested();
-    if (!stopped && !watch.over()) log::info(error.what());
-    result.outcome = stopped ? Outcome::interrupted : Outcome::over;
+    result.outcome = broken(error);
     return result;
   }
   optimizer_.apply({0, state_[0].size()}, arguments(result.sums), state_[0], group_->sum(), slots_);
   ++step_;
+  if (!group_->compare()) return result;
+  try {
+    result.odd = odd_members(group_->exchange(digest_of(state_), watch));
+    result.compared = result.odd.empty();
+    if (!result.compared) result.outcome = Outcome::differs;
+  } catch (const WireGroup::Broken& error) {
+    broken(error);  // the step is made; whoever takes the next one finds out
+  }
   return result;
 }
 

@@ -51,6 +51,10 @@ InstructionSet instruction_set() {
   return instruction_set(environment_variable("MUSTER_INSTRUCTION_SET"));
 }
 
+bool fuses() {
+  return instruction_set() != InstructionSet::generic;
+}
+
 #if defined(__x86_64__)
 // Sets bits 15 and 6 of the control register: flush subnormal results, and take subnormal operands
 // as zero.

@@ -21,6 +21,10 @@ InstructionSet instruction_set();
 // Does the same with `name` in place of the variable; empty: the best one.
 InstructionSet instruction_set(const std::string& name);
 
+// Returns whether instruction_set() rounds a product and the sum that it is added to once: all sets
+// but the generic one do, so that what they update has the same bits.
+bool fuses();
+
 // Flushes subnormal numbers to zero in this thread while an object of this class lives. They are
 // slow and have no use here.
 class FlushSubnormals {

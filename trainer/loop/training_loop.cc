@@ -54,7 +54,8 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
     if (rule && settled) rule->apply(synchronizer);
     if (!synchronizer.has_next()) break;
     if (settled && stop.stop_requested()) return Ending::interrupted;
-    if (checkpointer && settled && checkpointer->due(synchronizer.position(), now))
+    if (checkpointer && settled && synchronizer.compared() &&
+        checkpointer->due(synchronizer.position(), now))
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
     const auto result = synchronizer.step();
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;

@@ -7,6 +7,7 @@
 #include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/host/instruction_set.h"
 #include "trainer/ps/member/grpc_link.h"
 #include "trainer/ps/member/shm_link.h"
 
@@ -58,6 +59,7 @@ Hello make_hello(const group::Membership& membership, const Training& training) 
   if (membership.role == group::Role::ps) hello.set_address(membership.reachable_address());
   if (membership.collective()) hello.set_host(group::shared_memory_host());
   hello.set_determinism(determinism_of_ps());
+  hello.set_fuses(host::fuses());
   return hello;
 }
 

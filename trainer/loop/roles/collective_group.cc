@@ -20,7 +20,7 @@ class CollectiveGroup : public LedGroup {
         coordinator_(server(), *leader_.store(), setup(membership, assembly)),
         client_(server().local_channel(), "ourselves", hello_,
                 [this](PeerMessage& message) { report_.fill(message); }),
-        synchronizer_(assembly, client_, report_, synchronizer_setup(membership)) {
+        synchronizer_(assembly, client_, report_, synchronizer_setup(membership, reporter)) {
     leader_.recorder().also_report([this] { return synchronizer_.metrics(); });
   }
 
@@ -37,13 +37,18 @@ class CollectiveGroup : public LedGroup {
     return setup;
   }
 
-  CollectiveSynchronizer::Setup synchronizer_setup(const group::Membership& membership) {
+  CollectiveSynchronizer::Setup synchronizer_setup(const group::Membership& membership,
+                                                   metrics::Reporter& reporter) {
     CollectiveSynchronizer::Setup setup;
     setup.incarnation = hello_.incarnation();
     setup.storage = membership.storage;
     setup.host = membership.reachable_host();
     setup.ports = membership.peer_ports;
     setup.identity = membership.identity;
+    setup.saves_at = [this](const checkpoint::Position& position) {
+      return leader_.saves_at(position);
+    };
+    setup.states_differ = [&reporter] { reporter.count("states_differing"); };
     setup.rethrow_failure = [this] { coordinator_.rethrow_failure(); };
     return setup;
   }

@@ -194,6 +194,11 @@ void Leader::begin(const std::optional<checkpoint::Store::Found>& newest) {
                     [this](const std::string& request) { checkpointer_->request(request); });
 }
 
+bool Leader::saves_at(const checkpoint::Position& position) const {
+  return (validator_ && validator_->due(position)) ||
+         (checkpointer_ && checkpointer_->due(position, Checkpointer::Clock::now()));
+}
+
 checkpoint::Store::Found to_export(const checkpoint::Store& store,
                                    const checkpoint::Store::Found& final,
                                    const spec::TrainingSpec& spec) {

@@ -68,6 +68,8 @@ class Leader {
   StopRule* stop_rule() { return stop_rule_ ? &*stop_rule_ : nullptr; }
   const checkpoint::Store* store() const { return store_.get(); }
 
+  // Whether a checkpoint is due at `position`, as far as can be said now.
+  bool saves_at(const checkpoint::Position& position) const;
   // Saves the current state before the process leaves. An error is logged.
   void save(Synchronizer& synchronizer);
   // Takes the final checkpoint. Throws as Checkpointer::take_now does. Returns nothing without

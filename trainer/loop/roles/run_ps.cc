@@ -143,6 +143,7 @@ void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& 
   count("pushes_superseded", counted.superseded, now.superseded);
   count("members_left_out", counted.left_out, now.left_out);
   count("members_held_back", counted.held_back, now.held_back);
+  count("states_differing", counted.differing, now.differing);
   count("staleness", counted.staleness, now.staleness);
   if (now.pushes > 0) reporter.gauge("staleness_max", static_cast<double>(now.most_staleness));
 }

@@ -13,6 +13,7 @@
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/collective/plan.h"
 #include "trainer/collective/shared_session.h"
+#include "trainer/collective/state_digest.h"
 #include "trainer/group/position.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
 
@@ -49,6 +50,12 @@ std::string to_text(const collective::SharedState::Offer& offer) {
   message.set_fd(offer.fd);
   message.set_nonce(offer.nonce);
   return message.SerializeAsString();
+}
+
+std::vector<int> ranks_of(const CollectivePlan& plan) {
+  std::vector<int> ranks;
+  for (const MemberPlace& member : plan.members()) ranks.push_back(static_cast<int>(member.rank()));
+  return ranks;
 }
 
 collective::Note note_of(const checkpoint::Evaluations& evaluations) {
@@ -310,6 +317,7 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
   try {
     wire_->connect(endpoints, watch);
     wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
+    if (plan.comparable() && !compare_at_entry(plan, watch)) return false;
   } catch (const collective::WireGroup::Broken& error) {
     log::info("generation " + std::to_string(plan.generation()) +
               " could not be entered: " + error.what());
@@ -320,6 +328,35 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
                                                     plan.position().step(), *assembly_.optimizer);
   refused_ = 0;
   return true;
+}
+
+// Survivors bring states of their own.
+bool CollectiveSynchronizer::compare_at_entry(const CollectivePlan& plan,
+                                              const collective::Session::Watch& watch) {
+  const auto digests = wire_->exchange(collective::digest_of(wire_state_), watch);
+  const std::vector<int> odd = collective::odd_members(digests);
+  if (odd.empty()) return true;
+  tell_difference(plan.generation(), plan.position().step(), ranks_of(plan), odd);
+  return false;
+}
+
+// Tells of members that hold another state than most. The group goes back to a checkpoint: steps
+// that were made since have gradients of the wrong state.
+void CollectiveSynchronizer::tell_difference(uint64_t generation, uint64_t step,
+                                             const std::vector<int>& ranks,
+                                             const std::vector<int>& odd) {
+  std::string names;
+  for (const int member : odd)
+    names += (names.empty() ? "" : ", ") + std::to_string(ranks[static_cast<size_t>(member)]);
+  const std::string text =
+      odd.size() == ranks.size()
+          ? "the states of ranks " + names + " differ, and none is held by more than half of them"
+          : "rank " + names + " does not hold the state that most members hold";
+  log::warning("step " + std::to_string(step) + ": " + text +
+               ". A machine's memory or processor may be faulty; training goes back to a "
+               "checkpoint");
+  if (setup_.states_differ) setup_.states_differ();
+  report_.change([&](MemberState& state) { state.set_differed(generation); });
 }
 
 // Returns false if we cannot be part of the generation; the group is told.
@@ -339,9 +376,10 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   mutable_position() = group::from_message(plan.position());
   assembly_.workload->resize(static_cast<int>(plan.replicas()));
   note_ = note_of(position().evaluations);
-  std::vector<int> ranks;
-  for (const MemberPlace& member : plan.members()) ranks.push_back(static_cast<int>(member.rank()));
-  step_times_ = StepTimes(ranks);
+  ranks_ = ranks_of(plan);
+  step_times_ = StepTimes(ranks_);
+  comparable_ = plan.comparable() && !plan.shared_memory();
+  compared_ = true;
   report_.change([&](MemberState& state) {
     state.set_generation(generation_);
     state.set_settled(false);
@@ -371,6 +409,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   collective::Contribution contribution(sums_);
   contribution.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   contribution.note = note_;
+  contribution.compare = foresees_checkpoint();
   const auto made =
       session_->step(position().step, contribution, update, {stop_, [this] { return is_over(); }});
   StepResult result;
@@ -380,12 +419,23 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
     gradients_.load(session_->parameters());
     take(made.sums, made.note);
     step_times_.add(*session_);
+    compared_ = made.compared || !comparable_;
     return result;
   }
+  if (made.outcome == collective::Session::Outcome::differs)
+    tell_difference(generation_, position().step + 1, ranks_, made.odd);
   const bool stopped = made.outcome == collective::Session::Outcome::interrupted;
   result.state = stopped ? State::interrupted : State::rejoin;
   settle();
   return result;
+}
+
+// Whether a checkpoint will be taken after this step, as far as can be said before it.
+bool CollectiveSynchronizer::foresees_checkpoint() {
+  if (!comparable_ || !setup_.saves_at) return false;
+  position_after_ = position();
+  assembly_.workload->advance(position_after_);
+  return setup_.saves_at(position_after_) || assembly_.workload->finished(position_after_);
 }
 
 // The other members learn of it by the note of the next step, if there is one.

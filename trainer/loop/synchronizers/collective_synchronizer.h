@@ -44,6 +44,9 @@ class CollectiveSynchronizer : public Synchronizer {
     group::PortRange ports;    // where we listen for them
     group::Identity identity;  // of all members
     std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
+    // Rank 0: whether a checkpoint is due at a position before the end.
+    std::function<bool(const checkpoint::Position&)> saves_at;
+    std::function<void()> states_differ;  // rank 0: called when members' states have differed
     // Other ranks: whether training is over although the rendezvous, which would say so, is gone.
     std::function<bool()> finished_without_us = [] { return false; };
     // How long a rendezvous may leave us without an answer.
@@ -64,6 +67,7 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t generation() const override {
     return generation_ == 0 ? 0 : std::max(generation_, publishing_);
   }
+  bool compared() const override { return compared_; }
   void evaluated(const checkpoint::Evaluations& evaluations) override;
   void read_weights(std::span<float> to) override;
   std::unique_ptr<Snapshot> snapshot() override;
@@ -90,6 +94,10 @@ class CollectiveSynchronizer : public Synchronizer {
   bool enter(const CollectivePlan& plan, int place);
   bool join_memory(const CollectivePlan& plan, int place);
   bool join_wire(const CollectivePlan& plan, int place);
+  bool compare_at_entry(const CollectivePlan& plan, const collective::Session::Watch& watch);
+  bool foresees_checkpoint();
+  void tell_difference(uint64_t generation, uint64_t step, const std::vector<int>& ranks,
+                       const std::vector<int>& odd);
   collective::WireSession::State empty_state() const;
   void copy_state(std::span<float> parameters, std::span<const std::span<float>> slots);
   bool is_over() const;
@@ -112,14 +120,18 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t generation_ = 0;  // of session_
   uint64_t publishing_ = 0;
   uint64_t prepared_ = 0;
-  uint64_t revision_ = 0;  // of the last view seen
-  uint64_t failed_ = 0;    // the last generation that we could not join
-  uint64_t refused_ = 0;   // the incarnation whose memory we last failed to use
+  uint64_t revision_ = 0;    // of the last view seen
+  uint64_t failed_ = 0;      // the last generation that we could not join
+  uint64_t refused_ = 0;     // the incarnation whose memory we last failed to use
+  bool comparable_ = false;  // members hold states of their own, which ought to have the same bits
+  bool compared_ = true;
+  checkpoint::Position position_after_;  // the step that is made
   bool settled_ = false;
   // Those of a step that we may have left before it was done.
   compute::LossSums last_sums_;
   collective::Note last_note_;
-  collective::Note note_;  // the evaluations of position()
+  collective::Note note_;   // the evaluations of position()
+  std::vector<int> ranks_;  // of the members
   StepTimes step_times_;
   bool finished_ = false;
   std::stop_token stop_;

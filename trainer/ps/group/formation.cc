@@ -61,6 +61,7 @@ void Formation::gather(const group::PeerRegistry& registry) {
     if (!peer) continue;
     for (const ShardState& state : peer->shards) {
       meet(state.generation());
+      if (state.differs()) differing_ = std::max(differing_, state.lineage());
       if (state.used()) since_ = std::max(since_, state.generation());
     }
   }
@@ -88,7 +89,8 @@ bool Formation::overtaken(const group::PeerRegistry& registry) const {
     }
     if (peer->hello.incarnation() != known) return true;
     for (const ShardState& state : peer->shards)
-      if (state.generation() == announced_ && state.standby_lost()) return true;
+      if (state.generation() == announced_ && (state.standby_lost() || state.differs()))
+        return true;
   }
   return false;
 }
@@ -138,13 +140,17 @@ void Formation::decide(const group::PeerRegistry& registry, bool all_here) {
   for (int shard = 0; shard < shards_; ++shard)
     for (const Copy& copy : copies_of(registry, shard)) lineages.insert(copy.state.lineage());
   lineages.erase(0);
+  const bool differs =
+      std::erase_if(lineages, [this](uint64_t lineage) { return lineage <= differing_; }) > 0;
   for (const uint64_t lineage : lineages)
     if (!torn_ && keep(registry, lineage)) {
       proceed(Next::open);
       return;
     }
   if (!all_here) return;  // a missing ps may bring it
-  explain(lineages.empty() ? "the shards are empty" : "a shard has lost its state");
+  explain(differs            ? "the two copies of a shard differ"
+          : lineages.empty() ? "the shards are empty"
+                             : "a shard has lost its state");
   proceed(Next::choose);
 }
 

@@ -32,6 +32,7 @@ std::optional<uint64_t> common_step(const std::vector<SnapshotReply>& copies, ui
 // has everything that any member has heard of. If a ps is lost while every shard has such a copy
 // elsewhere, it is not waited for: the next generation is opened on those copies. A ps that comes
 // without a copy is named as the standby of the shards it is home to, in the running generation.
+// After the two copies of a shard have turned out to differ, a checkpoint is restored.
 class Formation : public group::Formation {
  public:
   struct Opening {
@@ -94,6 +95,7 @@ class Formation : public group::Formation {
   std::vector<Place> places_;           // by shard
   std::vector<Copy> opened_;            // states replied to the openings: reports come later
   bool torn_ = false;                   // the shards' states have turned out not to be of one step
+  uint64_t differing_ = 0;  // the newest lineage of which the two copies of a shard differ
   OpenRequest request_;
   std::vector<Opening> openings_;
   uint64_t step_ = 0;       // from which the group goes on

@@ -1,6 +1,7 @@
 #include "trainer/ps/serving/shard_host.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,8 @@ void ShardHost::on_answers(Deliver deliver) {
 }
 
 namespace {
+
+constexpr std::chrono::milliseconds kComparison{2000};
 
 void require_same(const std::string& what, const std::string& expected, const std::string& found) {
   if (expected != found)
@@ -172,7 +175,9 @@ ShardState ShardHost::open(const OpenRequest& request) {
 SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
   const MutexLock lock(mutex_);
   if (!hosted_) throw Unavailable("expected a shard to copy, found it empty");
-  return hosted_->snapshot(request);
+  SnapshotReply reply = hosted_->snapshot(request);
+  feed_standby_locked();  // the second copy is asked for its digest
+  return reply;
 }
 
 HostedShard::Copy ShardHost::to_write(const WriteRequest& request) {
@@ -212,7 +217,27 @@ WriteReply ShardHost::write(const WriteRequest& request) {
     file->set_bytes(entry.bytes);
     file->set_crc32c(entry.crc32c);
   }
+  require_same_second_copy(copy);
   return reply;
+}
+
+// A bit that flips in the memory of one of the two processes would otherwise stay unseen. The
+// second copy has had the time of writing to answer.
+void ShardHost::require_same_second_copy(const HostedShard::Copy& copy) {
+  using Comparison = HostedShard::Comparison;
+  const uint32_t digest = copy.image.digest();
+  MutexLock lock(mutex_);
+  Comparison comparison = Comparison::pending;
+  acknowledged_.wait_for(lock, kComparison, [&]() MUSTER_REQUIRES(mutex_) {
+    comparison = hosted_->compare(copy, digest);
+    return comparison != Comparison::pending;
+  });
+  if (comparison != Comparison::differs) return;
+  const std::string text = "the two copies of shard " + std::to_string(identity_.shard) +
+                           " differ at step " + std::to_string(copy.step) +
+                           ": the memory or the processor of one of their machines may be faulty";
+  log::warning(text + "; training goes back to a checkpoint", {{"generation", copy.generation}});
+  throw Unavailable(text);
 }
 
 ShardState ShardHost::state() const {
@@ -311,6 +336,7 @@ bool ShardHost::acknowledged(const Acknowledgement& reply) {
   const MutexLock lock(mutex_);
   const bool of_use = hosted_ && hosted_->acknowledged(reply, answers_);
   deliver_locked();
+  acknowledged_.notify_all();
   return of_use;
 }
 
@@ -319,6 +345,7 @@ void ShardHost::cut_standby() {
   send_to_standby_ = {};
   if (hosted_) hosted_->cut(answers_);
   deliver_locked();
+  acknowledged_.notify_all();
 }
 
 void ShardHost::lose_standby() {

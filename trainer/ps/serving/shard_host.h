@@ -47,7 +47,8 @@ class ShardHost {
   ShardState open(const OpenRequest& request);
   // Throws Unavailable if the generation is not the current one.
   SnapshotReply snapshot(const SnapshotRequest& request);
-  // Throws WriteError; Invalid (kDiverged) for values that are not finite.
+  // Throws WriteError; Invalid (kDiverged) for values that are not finite; Unavailable if the
+  // second copy of the shard has had another state at that step.
   WriteReply write(const WriteRequest& request);
   // Makes the write under way, or the requested snapshot's once it begins, go on at full speed.
   void hurry(const HurryRequest& request);
@@ -106,12 +107,14 @@ class ShardHost {
   Shard::Content restored(const Built& built, const OpenRequest& request) const;
   void deliver_locked() MUSTER_REQUIRES(mutex_);
   HostedShard::Copy to_write(const WriteRequest& request);
+  void require_same_second_copy(const HostedShard::Copy& copy);
   void feed_standby_locked() MUSTER_REQUIRES(mutex_);
 
   const spec::TrainingSpec spec_;
   const HostIdentity identity_;
 
   mutable Mutex mutex_;
+  ConditionVariable acknowledged_;
   Deliver deliver_ MUSTER_GUARDED_BY(mutex_);
   std::unique_ptr<const Built> built_ MUSTER_GUARDED_BY(mutex_);
   std::optional<HostedShard> hosted_ MUSTER_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 #include "trainer/ps/shard/hosted_shard.h"
 
 #include "common/error.h"
+#include "trainer/host/instruction_set.h"
 
 namespace muster::ps {
 
@@ -27,6 +28,7 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
     base_ = from_message(request.position());
     content.sums = base_.sums;
     shard_.load(std::move(content));
+    differs_ = false;
     lineage_ = request.generation();
     tickets = Tickets(base_.epoch * request.tickets_per_epoch() + base_.next_batch,
                       request.total_tickets(), base_.outstanding, request.tickets_per_epoch());
@@ -95,6 +97,7 @@ Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward&
   if (message.has_hello()) {
     if (superseded(greeting)) reply.set_status(Acknowledgement::SUPERSEDED);
     reply.set_resumes(ours);
+    reply.set_fuses(host::fuses());
   } else if (message.has_state()) {
     if (superseded(greeting)) {
       reply.set_status(Acknowledgement::SUPERSEDED);
@@ -112,6 +115,8 @@ Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward&
              "that of step " + std::to_string(message.update().step()) + " with " +
                  to_text(get_sums(message.update().sums())) + ", tickets below " +
                  std::to_string(message.update().next_ticket()));
+  } else if (message.compare()) {
+    reply.set_digest(shard_.image().digest());
   } else {
     whole_ |= message.whole();
   }
@@ -130,7 +135,7 @@ bool HostedShard::adopt(const ForwardHello& greeting, const Forward& message,
   lineage_ = state.lineage();
   tickets_per_epoch_ = opening.tickets_per_epoch();
   followed_ = message.coupling();
-  whole_ = false;
+  whole_ = differs_ = false;
   opening_ = opening;
   Tickets tickets(state.next_ticket(), opening.total_tickets(),
                   {state.outstanding().begin(), state.outstanding().end()},
@@ -148,6 +153,7 @@ SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
     throw Unavailable("expected shard " + std::to_string(shard_.shape().shard) +
                       " to be served here, found a second copy");
   kept_ = Copy{shard_.generation(), shard_.step(), shard_.image()};
+  feed_.compare(shard_);
   SnapshotReply reply;
   *reply.mutable_state() = state();
   checkpoint::Position position = base_;
@@ -173,6 +179,15 @@ const HostedShard::Copy& HostedShard::to_write(const WriteRequest& request) cons
   return *kept_;
 }
 
+HostedShard::Comparison HostedShard::compare(const Copy& copy, uint32_t digest) {
+  if (copy.generation != shard_.generation()) return Comparison::over;
+  if (feed_.awaits_digest(copy.step, shard_)) return Comparison::pending;
+  if (feed_.digest(copy.step).value_or(digest) == digest) return Comparison::over;
+  differs_ = true;
+  shard_.count_difference();
+  return Comparison::differs;
+}
+
 ShardState HostedShard::state() const {
   ShardState state;
   state.set_shard(static_cast<uint32_t>(shard_.shape().shard));
@@ -184,6 +199,7 @@ ShardState HostedShard::state() const {
   state.set_coupling(!shard_.serving() ? followed_ : together ? feed_.coupling() : 0);
   state.set_replicated(shard_.serving() && together && feed_.standby_is_whole());
   state.set_standby_lost(shard_.serving() && together && feed_.lost());
+  state.set_differs(differs_);
   state.set_generation(shard_.generation());
   state.set_step(shard_.step());
   *state.mutable_base() = to_message(base_);

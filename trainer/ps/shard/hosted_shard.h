@@ -51,6 +51,14 @@ class HostedShard {
   // Returns the copy kept. Throws Unavailable if it is not the one that the request names.
   const Copy& to_write(const WriteRequest& request) const;
 
+  enum class Comparison {
+    over,     // the second copy has the same state, or there is none to compare with
+    pending,  // it has not said yet
+    differs,  // it has another one, and state() says so from here on
+  };
+  // Compares `digest`, that of the copy kept, with what the second copy says of the same step.
+  Comparison compare(const Copy& copy, uint32_t digest);
+
   // Takes a message from another process's feed, on a stream that began with `greeting`. Returns
   // the reply.
   Acknowledgement follow(const ForwardHello& greeting, const Forward& message,
@@ -85,6 +93,7 @@ class HostedShard {
   uint64_t process_;
   OpenRequest opening_;
   uint64_t followed_ = 0;  // the coupling that made this a second copy
+  bool differs_ = false;   // the second copy has had another state at the same step
   bool whole_ = false;     // it has everything that any member has heard of
   checkpoint::Position base_;
   uint64_t lineage_ = 0;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/digest.h"
 #include "common/error.h"
 #include "trainer/ps/shard/copy.h"
 #include "trainer/ps/shard/shard_policy.h"
@@ -38,6 +39,7 @@ Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
   staleness += other.staleness;
   most_staleness = std::max(most_staleness, other.most_staleness);
   held_back += other.held_back;
+  differing += other.differing;
   return *this;
 }
 
@@ -90,6 +92,12 @@ Shard::Image Shard::image() const {
   Image image{versions_.lend_current(), {}};
   for (const Versions& slot : slots_) image.slots.push_back(slot.lend_current());
   return image;
+}
+
+uint32_t Shard::Image::digest() const {
+  uint32_t digest = crc32c(std::as_bytes(std::span(*parameters)));
+  for (const Versions::Loan& slot : slots) digest = crc32c(std::as_bytes(std::span(*slot)), digest);
+  return digest;
 }
 
 // Returns whether the request comes from a member of this generation; if not, answers it.

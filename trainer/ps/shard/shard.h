@@ -79,6 +79,7 @@ class Shard {
     uint64_t staleness = 0;
     uint64_t most_staleness = 0;
     uint64_t held_back = 0;  // pushes whose member was too far ahead for more work
+    uint64_t differing = 0;  // snapshots of which the second copy has had another state
 
     Counts& operator+=(const Counts& other);
   };
@@ -141,6 +142,7 @@ class Shard {
   const checkpoint::EpochSums& sums_before() const { return sums_before_; }
   const compute::LossSums& committed() const { return committed_; }
   const Counts& counts() const { return counts_; }
+  void count_difference() { ++counts_.differing; }
   const Shape& shape() const { return shape_; }
   std::span<const float> parameters() const { return versions_.current(); }
   std::span<const float> previous() const { return versions_.previous(); }
@@ -151,6 +153,8 @@ class Shard {
   struct Image {
     Versions::Loan parameters;
     std::vector<Versions::Loan> slots;
+
+    uint32_t digest() const;  // the CRC-32C of the parameters and each slot
   };
   Image image() const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trainer/host/instruction_set.h"
+
 namespace muster::ps {
 
 namespace {
@@ -44,6 +46,11 @@ std::optional<StandbyFeed::Message> StandbyFeed::next(const Shard& shard) {
     state_.reset();
     return message;
   }
+  if (comparison_ && !comparison_->asked && comparison_->step == cursor_) {
+    comparison_->asked = true;
+    message.header.set_compare(true);
+    return message;
+  }
   if (const StandbyLog::Update* update = shard.log().find(cursor_)) {
     ++cursor_;
     *message.header.mutable_update() = update->header;
@@ -64,6 +71,8 @@ bool StandbyFeed::acknowledged(const Acknowledgement& reply, Shard& shard,
   } else {
     shard.log().acknowledge(std::min(reply.step(), cursor_));
     standby_is_whole_ = reply.whole();
+    if (reply.has_digest() && comparison_ && reply.step() == comparison_->step)
+      comparison_->digest = reply.digest();
     if (shard.log().mode() == StandbyLog::Mode::behind &&
         shard.step() - shard.log().acknowledged() <= kNear) {
       shard.log().join();
@@ -76,6 +85,8 @@ bool StandbyFeed::acknowledged(const Acknowledgement& reply, Shard& shard,
 
 bool StandbyFeed::begin(const Acknowledgement& reply, Shard& shard) {
   lost_ = false;
+  alike_ = reply.fuses() == host::fuses();
+  comparison_.reset();
   if (shard.log().mode() == StandbyLog::Mode::together) {
     // The standby was told, or is about to be, that it is whole, so rank 0 must decide what has
     // become of it.
@@ -93,6 +104,26 @@ bool StandbyFeed::begin(const Acknowledgement& reply, Shard& shard) {
   }
   phase_ = Phase::flowing;
   return true;
+}
+
+bool StandbyFeed::is_together(const Shard& shard) const {
+  return phase_ == Phase::flowing && shard.log().mode() == StandbyLog::Mode::together;
+}
+
+void StandbyFeed::compare(const Shard& shard) {
+  comparison_.reset();
+  if (!is_together(shard) || !alike_) return;
+  comparison_.emplace();
+  comparison_->step = shard.step();
+}
+
+bool StandbyFeed::awaits_digest(uint64_t step, const Shard& shard) const {
+  return comparison_ && comparison_->step == step && !comparison_->digest && is_together(shard);
+}
+
+std::optional<uint32_t> StandbyFeed::digest(uint64_t step) const {
+  if (!comparison_ || comparison_->step != step) return std::nullopt;
+  return comparison_->digest;
 }
 
 void StandbyFeed::cut(Shard& shard, Shard::Answers& answers) {

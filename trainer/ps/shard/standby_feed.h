@@ -48,6 +48,14 @@ class StandbyFeed {
   // Called when the stream has ended.
   void cut(Shard& shard, Shard::Answers& answers);
 
+  // Asks the standby for the digest of its state at the shard's present step, if it is together and
+  // updates its state to the same bits.
+  void compare(const Shard& shard);
+  // Whether it was asked about `step` and may still answer.
+  bool awaits_digest(uint64_t step, const Shard& shard) const;
+  // The digest that it has said of its state at `step`.
+  std::optional<uint32_t> digest(uint64_t step) const;
+
   // Whether the standby, while together, has confirmed that it knows that its copy is whole.
   bool standby_is_whole() const { return standby_is_whole_; }
 
@@ -57,6 +65,12 @@ class StandbyFeed {
 
  private:
   enum class Phase { idle, greeted, flowing };
+  struct Comparison {
+    uint64_t step = 0;
+    bool asked = false;
+    std::optional<uint32_t> digest;
+  };
+  bool is_together(const Shard& shard) const;
   bool begin(const Acknowledgement& reply, Shard& shard);
 
   uint64_t process_;
@@ -68,6 +82,8 @@ class StandbyFeed {
   std::optional<Shard::State> state_;  // to be sent
   uint64_t cursor_ = 0;                // the next update to send
   bool tell_whole_ = false;
+  bool alike_ = false;  // the standby updates its state to the same bits
+  std::optional<Comparison> comparison_;
   bool standby_is_whole_ = false;
   bool lost_ = false;
 };

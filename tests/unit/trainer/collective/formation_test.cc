@@ -24,6 +24,8 @@ struct Said {
   bool leaving = false;
   uint64_t unshared = 0;
   uint64_t failed = 0;
+  uint64_t differed = 0;
+  bool fuses = true;
 };
 
 class FormationTest : public ::testing::Test {
@@ -58,6 +60,8 @@ class FormationTest : public ::testing::Test {
       state.set_endpoint("endpoint " + std::to_string(rank));
       state.set_unshared(said.unshared);
       state.set_failed(said.failed);
+      state.set_differed(said.differed);
+      hello.set_fuses(said.fuses);
       message.set_leaving(said.leaving);
       EXPECT_EQ(registry.admit(rank + 1, hello, kBegin), "");
       EXPECT_TRUE(registry.heard(rank + 1, message, kBegin));
@@ -138,6 +142,45 @@ TEST_F(FormationTest, WhereNobodyHoldsAnythingItBeginsAnew) {
   ASSERT_EQ(formation.next(), Next::choose);
   formation.chosen(std::nullopt);
   EXPECT_EQ(formation.plan().content(), CollectivePlan::INITIALIZE);
+}
+
+// One report is enough: the others may have ended before they told of it.
+TEST_F(FormationTest, AfterStatesHaveDifferedACheckpointIsRestored) {
+  struct Case {
+    uint64_t differed;
+    Next next;
+  };
+  for (const Case& one : {Case{0, Next::announce}, Case{7, Next::announce}, Case{8, Next::choose},
+                          Case{9, Next::choose}}) {
+    Said tells{8, 5};
+    tells.differed = one.differed;
+    EXPECT_EQ(gathered(setup(3), registry_of({Said{8, 5}, tells, Said{8, 5}})).next(), one.next)
+        << one.differed;
+  }
+  Said tells{8, 5};
+  tells.differed = 8;
+  Formation formation = gathered(setup(2), registry_of({Said{8, 6}, tells}));
+  EXPECT_EQ(formation.reason(), "the members' states differ");
+  Formation::Checkpoint checkpoint{"checkpoints/ckpt-4-g8", {}};
+  checkpoint.position.set_step(4);
+  formation.chosen(checkpoint);
+  EXPECT_EQ(formation.plan().content(), CollectivePlan::RESTORE);
+  for (const MemberPlace& place : formation.plan().members()) EXPECT_FALSE(place.has_state());
+  // What they hold meanwhile is known, and no reason to claim another generation.
+  formation.announced();
+  tells.prepared = kGeneration;
+  formation.look(registry_of({Said{8, 6, true, kGeneration}, tells}), kBegin);
+  EXPECT_EQ(formation.next(), Next::run);
+}
+
+TEST_F(FormationTest, StatesAreComparedWhereAllRoundAlike) {
+  for (const bool first : {false, true})
+    for (const bool second : {false, true}) {
+      Said one{8, 5}, other{8, 5};
+      one.fuses = first;
+      other.fuses = second;
+      EXPECT_EQ(gathered(setup(2), registry_of({one, other})).plan().comparable(), first == second);
+    }
 }
 
 TEST_F(FormationTest, MemoryIsSharedOnOneHostOnly) {

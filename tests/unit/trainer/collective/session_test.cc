@@ -164,6 +164,34 @@ TEST_P(WireSessionTest, ThoseThatAreLeftComeBackWhenAPeerIsGone) {
   }
 }
 
+// Of parameters and of each slot, by the first member's wish.
+TEST_P(WireSessionTest, WhoHoldsAnotherStateIsFoundOut) {
+  constexpr int kMembers = 3;
+  const Reference reference(compute::Adam{}, 2300, kMembers);
+  for (size_t buffer = 0; buffer < 3; ++buffer) {
+    Sessions all = sessions(reference, kMembers);
+    run_members(kMembers, [&](int member) {
+      Session& session = *all[static_cast<size_t>(member)];
+      const auto make = [&](uint64_t step, bool compare) {
+        return testing::make_step(session, reference, kFirstRange + step, testing::patient(),
+                                  compare && member == 0);
+      };
+      EXPECT_FALSE(make(0, false).compared);
+      EXPECT_TRUE(make(1, true).compared);
+      if (member == 1) {
+        const auto floats = buffer == 0 ? session.parameters() : session.slot(buffer - 1);
+        reinterpret_cast<uint32_t&>(const_cast<float&>(floats[1000])) ^= 1;
+      }
+      EXPECT_EQ(make(2, false).outcome, Outcome::ok);
+      const auto made = make(3, true);
+      EXPECT_EQ(made.outcome, Outcome::differs) << "buffer " << buffer;
+      EXPECT_EQ(made.odd, std::vector<int>{1});
+      EXPECT_FALSE(made.compared);
+      EXPECT_EQ(session.settle().step, kFirstRange + 4);
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Wire, WireSessionTest, ::testing::Values(Way::wire),
                          [](const auto&) { return "Wire"; });
 

@@ -171,7 +171,7 @@ Session::Arguments arguments_of(const Reference& reference, uint64_t step) {
 }
 
 Session::StepResult make_step(Session& session, const Reference& reference, uint64_t step,
-                              const Session::Watch& watch) {
+                              const Session::Watch& watch, bool compare) {
   std::vector<compute::LossSums> sums;
   for (size_t i = 0; i < session.nodes().size(); ++i) {
     const compute::Subtree node = session.nodes()[i];
@@ -181,7 +181,9 @@ Session::StepResult make_step(Session& session, const Reference& reference, uint
       sums.push_back(reference.sums(step, replica));
   }
   session.complete(reference.floats() / 2);  // half of it may leave early
-  return session.step(step, Contribution(sums), arguments_of(reference, step), watch);
+  Contribution contribution(sums);
+  contribution.compare = compare;
+  return session.step(step, contribution, arguments_of(reference, step), watch);
 }
 
 Reference::State copy_of(Session& session, const Reference& reference, uint64_t step) {

@@ -60,7 +60,7 @@ std::string name_of(const compute::OptimizerSpec& optimizer);
 
 // A member's part of a step, as whoever trains does it; of the session's parameters.
 Session::StepResult make_step(Session& session, const Reference& reference, uint64_t step,
-                              const Session::Watch& watch);
+                              const Session::Watch& watch, bool compare = false);
 // The step's arguments as a session asks for them.
 Session::Arguments arguments_of(const Reference& reference, uint64_t step);
 // The session's state, which is at `step`.

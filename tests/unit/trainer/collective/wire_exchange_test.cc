@@ -34,14 +34,16 @@ Descriptor connect_to(uint32_t port) {
   return socket;
 }
 
-// Between two members: passes on what they say, but of one of them no more than so many bytes; then
-// it ends.
+// Between two members: passes on what they say. Of one of them, after so many bytes, it either ends
+// or flips a bit.
 class Cable {
  public:
   enum Side : size_t { dialing, listening };
+  enum class Fault { end, flip };
 
   // To the member with that endpoint.
-  Cable(const std::string& endpoint, Side side, size_t bytes) : side_(side), left_(bytes) {
+  Cable(const std::string& endpoint, Side side, size_t bytes, Fault fault)
+      : side_(side), fault_(fault), left_(bytes) {
     endpoint_.ParseFromString(endpoint);
     const uint32_t port = endpoint_.port();
     endpoint_.set_port(static_cast<uint32_t>(listener_.port()));
@@ -62,10 +64,18 @@ class Cable {
     for (const size_t from : {0, 1}) {
       if (waiting[from].revents == 0) continue;
       char bytes[4096];
-      const size_t most = from == side_ ? std::min(sizeof bytes, left_) : sizeof bytes;
+      const bool ends = from == side_ && fault_ == Fault::end;
+      const size_t most = ends ? std::min(sizeof bytes, left_) : sizeof bytes;
       const ssize_t size = most > 0 ? recv(ends_[from].get(), bytes, most, 0) : 0;
       if (size <= 0) return false;
-      if (from == side_) left_ -= static_cast<size_t>(size);
+      if (from == side_) {
+        const size_t passed = std::min(static_cast<size_t>(size), left_);
+        if (!ends && !flipped_ && passed < static_cast<size_t>(size)) {
+          bytes[passed] = static_cast<char>(bytes[passed] ^ 1 << passed % 8);
+          flipped_ = true;
+        }
+        left_ -= passed;
+      }
       if (send(ends_[1 - from].get(), bytes, static_cast<size_t>(size), MSG_NOSIGNAL) != size)
         return false;
     }
@@ -73,7 +83,9 @@ class Cable {
   }
 
   const Side side_;
+  const Fault fault_;
   size_t left_;
+  bool flipped_ = false;
   const Listener listener_;
   WireEndpoint endpoint_;
   std::array<Descriptor, 2> ends_;
@@ -151,15 +163,15 @@ TEST(WireExchangeTest, ManyStepsAreWholeHoweverEarlyTheirBeginningsAreComplete) 
     }
 }
 
-// Two members whose connection ends after so many bytes of one of them. How many have made all
-// steps: the others have thrown Broken.
-int cut_after(const Exchange& exchange, Cable::Side side, size_t bytes) {
+// Two members whose connection has a fault after so many bytes of one of them. How many have made
+// all steps: the others have thrown Broken.
+int made_despite(Cable::Fault fault, const Exchange& exchange, Cable::Side side, size_t bytes) {
   std::vector<std::unique_ptr<WireGroup>> groups;
   for (int member = 0; member < 2; ++member)
     groups.push_back(std::make_unique<WireGroup>(exchange.shape(), member, exchange.floats(),
                                                  "127.0.0.1", group::Identity(), group::PortRange{},
                                                  kSmallBucket));
-  Cable cable(groups[0]->endpoint(), side, bytes + (side == Cable::dialing ? kGreeting : 0));
+  Cable cable(groups[0]->endpoint(), side, bytes + (side == Cable::dialing ? kGreeting : 0), fault);
   std::atomic<int> whole = 0;
   run_members(2, [&](int member) {
     WireGroup& group = *groups[static_cast<size_t>(member)];
@@ -176,19 +188,29 @@ int cut_after(const Exchange& exchange, Cable::Side side, size_t bytes) {
   return whole;
 }
 
-// Neither hangs, nor takes for a sum what is none.
-TEST(WireExchangeTest, WhereverTheConnectionIsCutTheSumIsWholeOrThereIsNone) {
+// Tries the fault in every part of frames, until it comes after the last byte. Members neither hang
+// nor take for a sum what is none.
+void try_everywhere(Cable::Fault fault) {
   signal(SIGPIPE, SIG_IGN);
-  constexpr size_t kStride = 29;  // bytes, so that every part of frames is met
+  constexpr size_t kStride = 29;  // bytes
   const Exchange exchange(600, 3, 2, 2);
   for (const Cable::Side side : {Cable::dialing, Cable::listening}) {
-    size_t cuts = 0;
-    while (cut_after(exchange, side, cuts * kStride) < 2) {
-      ASSERT_FALSE(HasFailure()) << "cut after " << cuts * kStride << " bytes of side " << side;
-      ++cuts;
+    size_t tries = 0;
+    while (made_despite(fault, exchange, side, tries * kStride) < 2) {
+      ASSERT_FALSE(::testing::Test::HasFailure())
+          << "after " << tries * kStride << " bytes of side " << side;
+      ++tries;
     }
-    EXPECT_GT(cuts * kStride, exchange.floats() * sizeof(float));
+    EXPECT_GT(tries * kStride, exchange.floats() * sizeof(float));
   }
+}
+
+TEST(WireExchangeTest, WhereverTheConnectionIsCutTheSumIsWholeOrThereIsNone) {
+  try_everywhere(Cable::Fault::end);
+}
+
+TEST(WireExchangeTest, WhereverABitFlipsOnItsWayTheSumIsWholeOrThereIsNone) {
+  try_everywhere(Cable::Fault::flip);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <thread>
 
+#include "common/digest.h"
 #include "proto/muster/rendezvous.pb.h"
 #include "tests/unit/common/listener.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
@@ -80,13 +81,20 @@ class Liar {
     EXPECT_EQ(::send(socket_.get(), &value, sizeof value, MSG_NOSIGNAL),
               static_cast<ssize_t>(sizeof value));
   }
+  template <class Value>
+  void say(Connections::Frame frame, const Value& content) {
+    const auto header = Connections::Header::of(frame);
+    say(header);
+    say(content);
+    say(crc32c(std::as_bytes(std::span(&content, 1)), header.check));
+  }
 
  private:
   Descriptor socket_;
 };
 
 // Two buckets of which each member adds up 64 floats. The kinds of frames: 0 a step's header, 1 a
-// bucket's sums, 2 what they come to, 3 state.
+// bucket's sums, 2 what they come to, 3 state, 4 a digest.
 TEST(WireGroupTest, WhoSendsAFrameThatCannotComeNextIsNamed) {
   using Frame = Connections::Frame;
   struct Case {
@@ -94,16 +102,13 @@ TEST(WireGroupTest, WhoSendsAFrameThatCannotComeNextIsNamed) {
     Frame frame;
   };
   for (const Case& one :
-       {Case{0, {4, 0}}, Case{0, {~0u, ~0u}}, Case{0, {0, 1}}, Case{0, {1, 1}}, Case{0, {1, 2}},
-        Case{0, {1, ~0u}}, Case{0, {2, 1}}, Case{0, {3, 0}}, Case{1, {1, 0}}}) {
+       {Case{0, {5, 0}}, Case{0, {4, 1}}, Case{0, {~0u, ~0u}}, Case{0, {0, 1}}, Case{0, {1, 1}},
+        Case{0, {1, 2}}, Case{0, {1, ~0u}}, Case{0, {2, 1}}, Case{0, {3, 0}}, Case{1, {1, 0}}}) {
     WireGroup group(shape_of(2), 0, 256, "127.0.0.1", group::Identity(), group::PortRange(), 128);
     Liar liar(group);
     group.connect({group.endpoint(), ""}, patient());
-    for (int i = 0; i < one.wholes; ++i) {
-      liar.say(Frame{1, 0});
-      liar.say(std::array<float, 64>());
-    }
-    liar.say(one.frame);
+    for (int i = 0; i < one.wholes; ++i) liar.say(Frame{1, 0}, std::array<float, 64>());
+    liar.say(Connections::Header::of(one.frame));
     const compute::LossSums sums = compute::testing::classified(1, 0, 1);
     try {
       group.all_reduce(0, Contribution(std::span(&sums, 1)), patient());
@@ -114,6 +119,23 @@ TEST(WireGroupTest, WhoSendsAFrameThatCannotComeNextIsNamed) {
                                           std::to_string(one.frame.index)));
     }
   }
+}
+
+TEST(WireGroupTest, EveryMemberHearsTheDigestsOfAll) {
+  const auto groups = testing::wire_groups(shape_of(3), 1000);
+  run_members(3, [&](int member) {
+    WireGroup& group = *groups[static_cast<size_t>(member)];
+    const compute::LossSums sums = compute::testing::classified(1, 0, 1);
+    for (uint32_t step = 0; step < 200; ++step) {
+      Contribution contribution(std::span(&sums, 1));
+      contribution.compare = step % 3 == static_cast<uint32_t>(member);
+      group.all_reduce(step, contribution, patient());
+      ASSERT_EQ(group.compare(), step % 3 == 0);
+      if (!group.compare()) continue;
+      const std::vector<uint32_t> expected = {10 * step, 10 * step + 1, 10 * step + 2};
+      ASSERT_EQ(group.exchange(10 * step + static_cast<uint32_t>(member), patient()), expected);
+    }
+  });
 }
 
 TEST(WireGroupTest, WhatIsNoEndpointIsRefused) {

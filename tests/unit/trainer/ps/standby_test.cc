@@ -289,6 +289,47 @@ TEST_F(StandbyTest, AWholeStandbyIsDroppedByAGenerationOnly) {
   EXPECT_EQ(answers_.size(), 2u);
 }
 
+// The standby is asked between the updates that lead to the snapshot's step and the next ones.
+TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
+  using Comparison = HostedShard::Comparison;
+  const auto snapshot = [&] {
+    SnapshotRequest request;
+    request.set_generation(1);
+    serving_.snapshot(request);
+    WriteRequest write;
+    write.set_generation(1);
+    write.set_step(serving_.shard().step());
+    return serving_.to_write(write);
+  };
+  const auto compare = [&](const HostedShard::Copy& copy) {
+    return serving_.compare(copy, copy.image.digest());
+  };
+  push_both();
+  EXPECT_EQ(compare(snapshot()), Comparison::over);  // there is no second copy
+  couple();
+  push_both();
+  const HostedShard::Copy same = snapshot();
+  push_both();
+  EXPECT_EQ(compare(same), Comparison::pending);
+  pump();
+  EXPECT_EQ(compare(same), Comparison::over);
+  EXPECT_FALSE(serving_.state().differs());
+
+  const float* const held = standby_.shard().parameters().data();
+  reinterpret_cast<uint32_t&>(const_cast<float&>(held[1])) ^= 1;
+  const HostedShard::Copy other = snapshot();
+  serving_.cut(answers_);
+  EXPECT_EQ(compare(other), Comparison::over);  // nobody answers
+  connect();
+  const HostedShard::Copy again = snapshot();
+  push_both();
+  pump();
+  EXPECT_EQ(compare(again), Comparison::differs);
+  EXPECT_TRUE(serving_.state().differs());
+  open(serving_, 2, OpenRequest::INITIALIZE, 0, false);
+  EXPECT_FALSE(serving_.state().differs());
+}
+
 TEST_F(StandbyTest, GoesOnInItsPlace) {
   couple();
   const uint64_t coupling = serving_.state().coupling();

@@ -17,6 +17,7 @@ struct Holding {
   uint64_t lineage = 0;
   uint64_t step = 0;
   uint64_t incarnation = 1;
+  bool differs = false;  // its second copy does
 };
 
 ShardState state_of(const Holding& holding, size_t shard) {
@@ -26,6 +27,7 @@ ShardState state_of(const Holding& holding, size_t shard) {
   state.set_generation(holding.generation);
   state.set_lineage(holding.lineage);
   state.set_step(holding.step);
+  state.set_differs(holding.differs);
   return state;
 }
 
@@ -89,6 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"reports_of_other_times", {{3, 1, 40}, {3, 1, 77}}, true},
                     Case{"one_empty", {{3, 1, 40}, {}}, false},
                     Case{"half_opened_by_keeping", {{4, 1, 40}, {3, 1, 40}}, true},
+                    Case{"two_copies_differ", {{3, 1, 40, 1, true}, {3, 1, 40}}, false},
                     Case{"half_opened_by_restoring", {{4, 4, 30}, {3, 1, 40}}, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
@@ -174,6 +177,10 @@ TEST_F(WatchingTest, GoesOnWhileTheShardsAreTheSame) {
 
 TEST_F(WatchingTest, OpensTheNextWhenAShardComesBackWithoutItsState) {
   EXPECT_EQ(after({{9, 1, 50}, {0, 0, 0, /*incarnation=*/2}}), Next::claim);
+}
+
+TEST_F(WatchingTest, OpensTheNextWhenTheTwoCopiesOfAShardDiffer) {
+  EXPECT_EQ(after({{9, 1, 50}, {9, 1, 50, 1, /*differs=*/true}}), Next::claim);
 }
 
 TEST_F(WatchingTest, KnowsThatItWasReplaced) {

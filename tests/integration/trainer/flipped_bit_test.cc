@@ -1,0 +1,114 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common/descriptor.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "tests/integration/trainer/job.h"
+#include "trainer/checkpoint/store/store.h"
+
+namespace muster::integration {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kTensor[] = "hidden_1/kernel";
+// The learning rate changes no parameter, so that the test knows which bytes a process holds.
+constexpr char kTraining[] =
+    "optimizer: {name: sgd, learningRate: 1e-30}\n"
+    "checkpoint: {everySteps: 100, everySeconds: null, keep: 200}\n";
+
+// Returns the bytes of a part of the tensor that a checkpoint has. It is there in the file of the
+// shard that has the tensor's first row.
+std::string part_of(const fs::path& checkpoint) {
+  for (const auto& file : fs::directory_iterator(checkpoint)) {
+    if (file.path().extension() != ".safetensors") continue;
+    const std::string text = read_file(file.path());
+    uint64_t size = 0;
+    std::copy_n(text.data(), sizeof size, reinterpret_cast<char*>(&size));
+    const Json header = parse_or_null(text.substr(sizeof size, size));
+    if (!header.contains(kTensor)) continue;
+    const size_t begin = header[kTensor]["data_offsets"][0].get<size_t>();
+    return text.substr(sizeof size + size + begin, 256);
+  }
+  ADD_FAILURE() << checkpoint << " has no " << kTensor;
+  return "";
+}
+
+std::vector<fs::path> checkpoints(const Job& job) {
+  std::vector<fs::path> folders;
+  checkpoint::Store store(job.folder() / "checkpoints", 1);
+  for (const auto& name : store.list())  // the newest first
+    folders.insert(folders.begin(), job.folder() / "checkpoints" / name.text());
+  return folders;
+}
+
+// Flips one bit wherever the process holds these bytes. Returns how many times.
+int flip_bit(Process& process, const std::string& bytes) {
+  process.signal(SIGSTOP);
+  const std::string proc = "/proc/" + std::to_string(process.pid());
+  const Descriptor memory(open((proc + "/mem").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_TRUE(memory) << proc;
+  std::ifstream maps(proc + "/maps");
+  int flipped = 0;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    char rights[5] = "";
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights) != 3 || rights[1] != 'w')
+      continue;
+    std::string content(end - begin, '\0');
+    const ssize_t size =
+        pread(memory.get(), content.data(), content.size(), static_cast<off_t>(begin));
+    content.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+    for (size_t at = content.find(bytes); at != std::string::npos;
+         at = content.find(bytes, at + 1)) {
+      const char other = static_cast<char>(bytes[0] ^ 1);
+      flipped += pwrite(memory.get(), &other, 1, static_cast<off_t>(begin + at)) == 1 ? 1 : 0;
+    }
+  }
+  process.signal(SIGCONT);
+  return flipped;
+}
+
+bool says(const Job& job, const std::string& text) {
+  return eventually([&] { return job.log("chief", 0).find(text) != std::string::npos; });
+}
+
+// Goes on with the job, in which a bit flips in a process; expects that no checkpoint has it.
+void flip_and_finish(Job& job, const std::string& role, int index, const std::string& told,
+                     const std::string& restored) {
+  ASSERT_TRUE(job.wait_for_checkpoints(2)) << job.log("chief", 0);
+  const std::string before = part_of(checkpoints(job).front());
+  ASSERT_GT(flip_bit(job.at(role, index), before), 0);
+  EXPECT_TRUE(says(job, told)) << job.log("chief", 0);
+  EXPECT_TRUE(says(job, restored)) << job.log("chief", 0);
+  job.expect_success();
+  for (const fs::path& checkpoint : checkpoints(job))
+    EXPECT_TRUE(part_of(checkpoint) == before) << checkpoint;
+}
+
+TEST(FlippedBitTest, AMemberOfACollectiveIsNamedAndTheGroupGoesBack) {
+  Job job("flipped-collective", long_training(kTraining), 0, 2);
+  job.environment = {{"MUSTER_SHARED_MEMORY", "0"}};
+  job.start_all();
+  flip_and_finish(job, "worker", 1, "rank 2 does not hold the state that most members hold",
+                  "members opened from checkpoints/ckpt-");
+}
+
+TEST(FlippedBitTest, TheTwoCopiesOfAShardAreNamedAndTheGroupGoesBack) {
+  Job job("flipped-shard", long_training(kTraining), 2, 1);
+  job.environment = {{"MUSTER_REPLICATION", "2"}};
+  job.start_all();
+  ASSERT_TRUE(says(job, "2 of 2 shards have a second copy")) << job.log("chief", 0);
+  flip_and_finish(job, "ps", 1, "the two copies of shard ", "opened from ckpt-");
+}
+
+}  // namespace
+}  // namespace muster::integration

@@ -1,0 +1,28 @@
+#include "trainer/collective/state_digest.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "common/digest.h"
+
+namespace muster::collective {
+
+uint32_t digest_of(std::span<const compute::Floats> state) {
+  uint32_t digest = 0;
+  for (const compute::Floats& buffer : state)
+    digest = crc32c(std::as_bytes(std::span(buffer)), digest);
+  return digest;
+}
+
+std::vector<int> odd_members(std::span<const uint32_t> digests) {
+  std::optional<uint32_t> most;
+  for (const uint32_t digest : digests)
+    if (2 * static_cast<size_t>(std::ranges::count(digests, digest)) > digests.size())
+      most = digest;
+  std::vector<int> odd;
+  for (size_t member = 0; member < digests.size(); ++member)
+    if (digests[member] != most) odd.push_back(static_cast<int>(member));
+  return odd;
+}
+
+}  // namespace muster::collective
