@@ -29,8 +29,9 @@ struct Contribution {
 
   std::span<const compute::LossSums> sums;  // of each of its logical replicas
   double seconds = 0;                       // the time it computed
-  Note note;                                // only the first member's is used, as is:
-  bool compare = false;                     // all compare their states after the step
+  // Of these two only the first member's are used.
+  Note note;
+  bool compare = false;  // all members compare their states after the step
 };
 
 }  // namespace muster::collective

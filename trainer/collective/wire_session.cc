@@ -39,7 +39,7 @@ Session::StepResult WireSession::step(uint64_t step, const Contribution& contrib
     result.compared = result.odd.empty();
     if (!result.compared) result.outcome = Outcome::differs;
   } catch (const WireGroup::Broken& error) {
-    broken(error);  // the step is made; whoever takes the next one finds out
+    broken(error);  // the step is made; the next one finds the connections closed
   }
   return result;
 }

@@ -47,7 +47,8 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
   for (;;) {
     if (!watched) watched.emplace(WatchedWork::Kind::computing, "training");
     const bool settled = synchronizer.settled();
-    if (validator && settled && validator->due(synchronizer.position())) {
+    if (validator && settled && synchronizer.compared() &&
+        validator->due(synchronizer.position())) {
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "common/descriptor.h"
@@ -82,11 +83,13 @@ bool says(const Job& job, const std::string& text) {
 }
 
 // Goes on with the job, in which a bit flips in a process; expects that no checkpoint has it.
-void flip_and_finish(Job& job, const std::string& role, int index, const std::string& told,
-                     const std::string& restored) {
+void flip_and_finish(
+    Job& job, const std::string& role, int index, const std::string& told,
+    const std::string& restored, const std::function<void()>& then = [] {}) {
   ASSERT_TRUE(job.wait_for_checkpoints(2)) << job.log("chief", 0);
   const std::string before = part_of(checkpoints(job).front());
   ASSERT_GT(flip_bit(job.at(role, index), before), 0);
+  then();
   EXPECT_TRUE(says(job, told)) << job.log("chief", 0);
   EXPECT_TRUE(says(job, restored)) << job.log("chief", 0);
   job.expect_success();
@@ -100,6 +103,20 @@ TEST(FlippedBitTest, AMemberOfACollectiveIsNamedAndTheGroupGoesBack) {
   job.start_all();
   flip_and_finish(job, "worker", 1, "rank 2 does not hold the state that most members hold",
                   "members opened from checkpoints/ckpt-");
+}
+
+// The others may make no step before the next generation: its members compare what they bring.
+TEST(FlippedBitTest, AMemberThatComesWithAnotherStateIsNamed) {
+  std::string training = long_training(kTraining);
+  training.replace(training.find("everySteps: 100"), 15, "everySteps: 1500");
+  Job job("flipped-and-lost", training, 0, 2);
+  job.environment = {{"MUSTER_SHARED_MEMORY", "0"}};
+  job.start_all();
+  flip_and_finish(job, "worker", 1, "rank 2 does not hold the state that most members hold",
+                  "members opened from checkpoints/ckpt-", [&] {
+                    job.kill("worker", 0);
+                    job.start("worker", 0);
+                  });
 }
 
 TEST(FlippedBitTest, TheTwoCopiesOfAShardAreNamedAndTheGroupGoesBack) {

@@ -66,6 +66,11 @@ int lead(LedGroup& group, Assembly& assembly, const folder::Claim& claim) {
       claim.require_held();
       return leave(group);
     }
+    if (!final && !group.synchronizer().compared()) {
+      log::info("the end needs another generation, in which members compare their states");
+      group.coordinator().renew();
+      continue;
+    }
     try {
       group::patiently(stop, [&] {
         group.coordinator().rethrow_failure();

@@ -102,7 +102,7 @@ std::string standing(const std::vector<ShardState>& states) {
   for (const ShardState& state : states)
     for (const uint64_t part :
          {state.generation(), uint64_t{state.serving()}, uint64_t{state.whole()}, state.coupling(),
-          uint64_t{state.standby_lost()}})
+          uint64_t{state.standby_lost()}, uint64_t{state.differs()}})
       text += std::to_string(part) + " ";
   return text;
 }

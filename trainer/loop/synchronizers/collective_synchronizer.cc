@@ -355,6 +355,7 @@ void CollectiveSynchronizer::tell_difference(uint64_t generation, uint64_t step,
   log::warning("step " + std::to_string(step) + ": " + text +
                ". A machine's memory or processor may be faulty; training goes back to a "
                "checkpoint");
+  spoiled_ = true;
   if (setup_.states_differ) setup_.states_differ();
   report_.change([&](MemberState& state) { state.set_differed(generation); });
 }
@@ -380,6 +381,7 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   step_times_ = StepTimes(ranks_);
   comparable_ = plan.comparable() && !plan.shared_memory();
   compared_ = true;
+  spoiled_ = false;
   report_.change([&](MemberState& state) {
     state.set_generation(generation_);
     state.set_settled(false);
@@ -458,6 +460,7 @@ std::map<std::string, double> CollectiveSynchronizer::metrics() const {
 }
 
 std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {
+  if (spoiled_) throw Unavailable("the members' states differ, so that none of them is saved");
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   const auto& names = assembly_.optimizer->slot_names();
   assembly_.copies.resize(1 + names.size());

@@ -44,7 +44,7 @@ class CollectiveSynchronizer : public Synchronizer {
     group::PortRange ports;    // where we listen for them
     group::Identity identity;  // of all members
     std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
-    // Rank 0: whether a checkpoint is due at a position before the end.
+    // Rank 0: whether a checkpoint will be due at a position, if training does not end there.
     std::function<bool(const checkpoint::Position&)> saves_at;
     std::function<void()> states_differ;  // rank 0: called when members' states have differed
     // Other ranks: whether training is over although the rendezvous, which would say so, is gone.
@@ -125,6 +125,7 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t refused_ = 0;     // the incarnation whose memory we last failed to use
   bool comparable_ = false;  // members hold states of their own, which ought to have the same bits
   bool compared_ = true;
+  bool spoiled_ = false;  // the session's state has turned out not to be that of all members
   checkpoint::Position position_after_;  // the step that is made
   bool settled_ = false;
   // Those of a step that we may have left before it was done.

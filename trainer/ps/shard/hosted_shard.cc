@@ -152,6 +152,9 @@ SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
   if (!shard_.serving())
     throw Unavailable("expected shard " + std::to_string(shard_.shape().shard) +
                       " to be served here, found a second copy");
+  if (differs_)
+    throw Unavailable("expected two copies of shard " + std::to_string(shard_.shape().shard) +
+                      " with the same state, found two that differ");
   kept_ = Copy{shard_.generation(), shard_.step(), shard_.image()};
   feed_.compare(shard_);
   SnapshotReply reply;
@@ -181,6 +184,7 @@ const HostedShard::Copy& HostedShard::to_write(const WriteRequest& request) cons
 
 HostedShard::Comparison HostedShard::compare(const Copy& copy, uint32_t digest) {
   if (copy.generation != shard_.generation()) return Comparison::over;
+  if (differs_) return Comparison::differs;
   if (feed_.awaits_digest(copy.step, shard_)) return Comparison::pending;
   if (feed_.digest(copy.step).value_or(digest) == digest) return Comparison::over;
   differs_ = true;

@@ -113,7 +113,7 @@ bool StandbyFeed::is_together(const Shard& shard) const {
 void StandbyFeed::compare(const Shard& shard) {
   comparison_.reset();
   if (!is_together(shard) || !alike_) return;
-  comparison_.emplace();
+  comparison_ = Comparison();
   comparison_->step = shard.step();
 }
 
