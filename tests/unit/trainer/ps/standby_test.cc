@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "common/error.h"
 #include "tests/unit/trainer/extended.h"
 #include "tests/unit/trainer/one_tensor.h"
 #include "tests/unit/trainer/ps/joined.h"
@@ -326,6 +327,11 @@ TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
   pump();
   EXPECT_EQ(compare(again), Comparison::differs);
   EXPECT_TRUE(serving_.state().differs());
+  // Nor is a later state saved, whether or not the standby still answers.
+  EXPECT_THROW(snapshot(), Unavailable);
+  serving_.cut(answers_);
+  EXPECT_EQ(compare(again), Comparison::differs);
+  EXPECT_EQ(serving_.shard().counts().differing, 1u);
   open(serving_, 2, OpenRequest::INITIALIZE, 0, false);
   EXPECT_FALSE(serving_.state().differs());
 }
