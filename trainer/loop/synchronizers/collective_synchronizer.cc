@@ -317,7 +317,10 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
   try {
     wire_->connect(endpoints, watch);
     wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
-    if (plan.comparable() && !compare_at_entry(plan, watch)) return false;
+    // A member that has its state waits for one that is still being sent its own.
+    const collective::Session::Watch patient{
+        stop_, [&] { return !runs(client_.require_view(setup_.patience), plan.generation()); }};
+    if (plan.comparable() && !compare_at_entry(plan, patient)) return false;
   } catch (const collective::WireGroup::Broken& error) {
     log::info("generation " + std::to_string(plan.generation()) +
               " could not be entered: " + error.what());
