@@ -29,7 +29,7 @@ struct Contribution {
 
   std::span<const compute::LossSums> sums;  // of each of its logical replicas
   double seconds = 0;                       // the time it computed
-  // Of these two only the first member's are used.
+  // The group uses the note and the wish to compare of its first member only.
   Note note;
   bool compare = false;  // all members compare their states after the step
 };

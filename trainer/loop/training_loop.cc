@@ -47,16 +47,15 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
   for (;;) {
     if (!watched) watched.emplace(WatchedWork::Kind::computing, "training");
     const bool settled = synchronizer.settled();
-    if (validator && settled && synchronizer.compared() &&
-        validator->due(synchronizer.position())) {
+    const bool savable = settled && synchronizer.compared();
+    if (validator && savable && validator->due(synchronizer.position())) {
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
     }
     if (rule && settled) rule->apply(synchronizer);
     if (!synchronizer.has_next()) break;
     if (settled && stop.stop_requested()) return Ending::interrupted;
-    if (checkpointer && settled && synchronizer.compared() &&
-        checkpointer->due(synchronizer.position(), now))
+    if (checkpointer && savable && checkpointer->due(synchronizer.position(), now))
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
     const auto result = synchronizer.step();
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;

@@ -126,7 +126,7 @@ class CollectiveSynchronizer : public Synchronizer {
   bool comparable_ = false;  // members hold states of their own, which ought to have the same bits
   bool compared_ = true;
   bool spoiled_ = false;  // the session's state has turned out not to be that of all members
-  checkpoint::Position position_after_;  // the step that is made
+  checkpoint::Position position_after_;  // where the step that is being made leads to
   bool settled_ = false;
   // Those of a step that we may have left before it was done.
   compute::LossSums last_sums_;

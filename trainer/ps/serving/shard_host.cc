@@ -225,8 +225,11 @@ WriteReply ShardHost::write(const WriteRequest& request) {
 // second copy has had the time of writing to answer.
 void ShardHost::require_same_second_copy(const HostedShard::Copy& copy) {
   using Comparison = HostedShard::Comparison;
-  const uint32_t digest = copy.image.digest();
   MutexLock lock(mutex_);
+  if (!hosted_->is_compared(copy)) return;
+  lock.unlock();
+  const uint32_t digest = copy.image.digest();
+  lock.lock();
   Comparison comparison = Comparison::pending;
   acknowledged_.wait_for(lock, kComparison, [&]() MUSTER_REQUIRES(mutex_) {
     comparison = hosted_->compare(copy, digest);

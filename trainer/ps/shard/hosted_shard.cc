@@ -182,6 +182,10 @@ const HostedShard::Copy& HostedShard::to_write(const WriteRequest& request) cons
   return *kept_;
 }
 
+bool HostedShard::is_compared(const Copy& copy) const {
+  return differs_ || feed_.awaits_digest(copy.step, shard_) || feed_.digest(copy.step);
+}
+
 HostedShard::Comparison HostedShard::compare(const Copy& copy, uint32_t digest) {
   if (copy.generation != shard_.generation()) return Comparison::over;
   if (differs_) return Comparison::differs;

@@ -56,6 +56,9 @@ class HostedShard {
     pending,  // it has not said yet
     differs,  // it has another one, and state() says so from here on
   };
+  // Whether the second copy was asked about the step of this copy and has answered or may still
+  // answer, or was found to differ before.
+  bool is_compared(const Copy& copy) const;
   // Compares `digest`, that of the copy kept, with what the second copy says of the same step.
   Comparison compare(const Copy& copy, uint32_t digest);
 

@@ -166,7 +166,7 @@ TEST_F(FormationTest, AfterStatesHaveDifferedACheckpointIsRestored) {
   formation.chosen(checkpoint);
   EXPECT_EQ(formation.plan().content(), CollectivePlan::RESTORE);
   for (const MemberPlace& place : formation.plan().members()) EXPECT_FALSE(place.has_state());
-  // What they hold meanwhile is known, and no reason to claim another generation.
+  // The members still report their old states. That is no reason to claim another generation.
   formation.announced();
   tells.prepared = kGeneration;
   formation.look(registry_of({Said{8, 6, true, kGeneration}, tells}), kBegin);

@@ -164,7 +164,7 @@ TEST_P(WireSessionTest, ThoseThatAreLeftComeBackWhenAPeerIsGone) {
   }
 }
 
-// Of parameters and of each slot, by the first member's wish.
+// The first member asks for the comparison. It covers the parameters and each slot.
 TEST_P(WireSessionTest, WhoHoldsAnotherStateIsFoundOut) {
   constexpr int kMembers = 3;
   const Reference reference(compute::Adam{}, 2300, kMembers);
