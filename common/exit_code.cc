@@ -18,7 +18,7 @@ constexpr Described kCodes[] = {
     {kBadInput, true, "malformed manifest, data or checkpoint"},
     {kUnavailable, false, "a peer, port or resource did not answer in time"},
     {kInternal, false, "internal error"},
-    {kGpuLost, false, "a GPU is lost or damaged"},
+    {kFaulty, false, "a GPU, or a machine's memory or processor, is faulty"},
     {kCannotWrite, false, "a directory cannot be written or a disk is full"},
     {kHung, false, "its work gave no sign of life for too long"},
     {kProtocol, true, "a peer of another version, model or job, or its folder"},

@@ -12,7 +12,7 @@ enum ExitCode : int {
   kBadInput = 65,      // permanent: a manifest, data file or checkpoint is malformed
   kUnavailable = 69,   // retryable: a peer, port or resource did not answer in time
   kInternal = 70,      // retryable: a broken invariant, a bug of ours
-  kGpuLost = 71,       // retryable: a GPU is lost or damaged; another machine is to be tried
+  kFaulty = 71,        // retryable: a GPU, memory or processor is faulty; try another machine
   kCannotWrite = 73,   // retryable: a directory cannot be written or a disk is full
   kHung = 75,          // retryable: its work gave no sign of life for too long
   kProtocol = 76,      // permanent: a peer of another version, model or job, or its folder

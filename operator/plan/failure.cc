@@ -86,7 +86,7 @@ Verdict judge(const api::TrainingJob& job, const ObservedReplica& replica) {
 }
 
 bool asks_for_another_node(const api::TrainingJob& job, const ObservedReplica& replica) {
-  return !job.training.is_null() && replica.exit_code == kGpuLost && !replica.node.empty();
+  return !job.training.is_null() && replica.exit_code == kFaulty && !replica.node.empty();
 }
 
 void decide_failure(Draft& draft, const std::string& reason, const std::string& message) {

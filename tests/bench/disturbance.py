@@ -122,6 +122,17 @@ def _kill_each(role, count, sets, check):
     return [outage(commits, killed) for killed in kills]
 
 
+def stranger(seconds):
+    """MiB that a process takes more at most while a stranger without the key sends whatever it can think of to every
+    port. That the job ends with the same bits and without a restart is checked on the way."""
+    tests = "*HostileTest*/ps:*HostileTest*/collective"
+    text = muster.call([muster.BIN / "chaos", "--gtest_filter=" + tests], MUSTER_CHAOS_HOSTILE=str(seconds))
+    attacks = re.findall(r"^hostile: (\S+) s, (\d+) MiB more$", text, re.MULTILINE)
+    if len(attacks) != 2 or min(float(lasted) for lasted, _ in attacks) < seconds:
+        raise muster.Failed(f"expected two attacks of {seconds} s, found {attacks}")
+    return max(int(more) for _, more in attacks)
+
+
 def recovery(role, samples, *sets, check=None):
     """Seconds from `kill -9` to the group's next step: the 95th percentile (nearest rank). `check`
     is called with each run's folder and how many were killed, and raises Failed."""

@@ -263,6 +263,8 @@ ROWS = [
         "at most 1 s",
         lambda: disturbance.recovery("ps", 20, "spec.replicaSpecs.ps.replication=2"),
         [Limit("limit", 1)], pairs=1),
+    Row("stranger", "60 s of bytes from a stranger without the key at every port: memory that a process takes more", "MiB",
+        "under 64 MiB", lambda: disturbance.stranger(60), [Limit("limit", 64)], pairs=1),
     Row("ssd-ps", "SSD MobileNet v1, 27 MB, 1 ps + 2 workers of a thread: share of a step that communication adds",
         "share", "at most 0.15", detector.exposed, [Limit("limit", 0.15)], pairs=3),
     Row("ssd-slow-link", "the same on three hosts, 100 Mbit/s, bfloat16 wire, accumulation 4: share of a step that is "

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "common/descriptor.h"
+#include "common/digest.h"
 #include "proto/muster/parameter_server.pb.h"
 
 namespace muster::chaos {
@@ -90,6 +91,12 @@ std::string call(const std::string& path, const Uid& uid, const std::string& mes
                    message);
 }
 
+// As a message of an exchange is in plaintext, behind its CRC-32C.
+std::string sealed(const std::string& message) {
+  const uint32_t crc = crc32c(std::as_bytes(std::span(message)));
+  return std::string(reinterpret_cast<const char*>(&crc), sizeof crc) + message;
+}
+
 // A message that would be right elsewhere, and the call that it is for. Half of those who send it
 // know the job's uid, and nothing else of it.
 std::string strange_call(Random& random) {
@@ -97,6 +104,11 @@ std::string strange_call(Random& random) {
   const auto lie = below(random, 4) == 0 ? std::optional<uint32_t>(random()) : std::nullopt;
   const auto with = [&](const std::string& method, const google::protobuf::MessageLite& message) {
     return call("/muster." + method, uid, mutated(random, message.SerializeAsString()), lie);
+  };
+  const auto sealed_with = [&](const std::string& method,
+                               const google::protobuf::MessageLite& message) {
+    return call("/muster." + method, uid, sealed(mutated(random, message.SerializeAsString())),
+                lie);
   };
   PeerMessage peer;
   peer.mutable_hello()->set_job_uid(uid.text);
@@ -126,7 +138,7 @@ std::string strange_call(Random& random) {
     case 0:
       return with("Rendezvous/Attend", peer);
     case 1:
-      return with("ParameterServer/Exchange", push);
+      return sealed_with("ParameterServer/Exchange", push);
     case 2:
       return with("ParameterServer/Open", open);
     case 3:
@@ -134,7 +146,7 @@ std::string strange_call(Random& random) {
     case 4:
       return with("ParameterServer/Write", write);
     case 5:
-      return with("ParameterServer/Follow", forward);
+      return sealed_with("ParameterServer/Follow", forward);
     default:
       return with("Rendezvous/Nothing", peer);
   }
@@ -213,7 +225,7 @@ void knock(const std::stop_token& stop, const std::vector<int>& ports) {
   push.mutable_hello()->set_job_uid(kUids[0].text);
   const std::string calls[] = {
       call("/muster.Rendezvous/Attend", kUids[0], peer.SerializeAsString()),
-      call("/muster.ParameterServer/Exchange", kUids[0], push.SerializeAsString())};
+      call("/muster.ParameterServer/Exchange", kUids[0], sealed(push.SerializeAsString()))};
   for (size_t at = 0; !stop.stop_requested(); ++at) {
     const Descriptor connection = connect_to(ports[at / 2 % ports.size()]);
     say(connection, calls[at % 2]);

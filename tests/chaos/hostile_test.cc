@@ -34,17 +34,27 @@ TEST_P(HostileTest, BytesAtEveryPortCostNoBitNoRestartAndNoMemory) {
   shape.http = true;
   shape.grpc_only = true;
   Peaks calm;
-  {
+  std::chrono::duration<double> calm_seconds{};
+  const auto run_calmly = [&] {
     ChaosJob job("calm", chance, shape);
+    const auto begun = Clock::now();
     job.start();
     ASSERT_NO_THROW(calm = run_to_end(job));
+    calm_seconds = Clock::now() - begun;
     expect_undisturbed_end(job);
+  };
+  run_calmly();
+  if (Amount::get().hostile > calm_seconds) {
+    shape.epochs *= 2 + static_cast<int>(1.5 * (Amount::get().hostile / calm_seconds));
+    run_calmly();
   }
   ChaosJob job("hostile", chance, shape);
   const HostilePeer stranger(job.ports(), Amount::get().seed);
+  const auto attacked = Clock::now();
   job.start();
   Peaks peaks;
   ASSERT_NO_THROW(peaks = run_to_end(job));
+  const std::chrono::duration<double> attack_seconds = Clock::now() - attacked;
   expect_undisturbed_end(job);
   // In plaintext it came through to where messages are read.
   const auto reached = [&](const Replica& replica, const char* text) {
@@ -54,13 +64,17 @@ TEST_P(HostileTest, BytesAtEveryPortCostNoBitNoRestartAndNoMemory) {
   if (shape.ps > 0) {
     EXPECT_EQ(reached({"ps", 0}, "a member was rejected"), shape.plaintext);
   }
+  long most_more = 0;
   for (const Replica& replica : job.replicas()) {
+    most_more = std::max(most_more, peaks[replica] - calm[replica]);
     EXPECT_EQ(job.starts(replica), 1) << job.log(replica) << job.story();
     if (kMemoryIsMuster) {
       EXPECT_LT(peaks[replica], calm[replica] + kMostMore)
           << replica.first << replica.second << ", in MiB";
     }
   }
+  std::cout << "hostile: " << attack_seconds.count() << " s, " << most_more << " MiB more"
+            << std::endl;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, HostileTest,

@@ -234,18 +234,20 @@ void Connections::on_frame(Destination destination, Received received) {
   received_ = std::move(received);
 }
 
-void Connections::send(int index, Frame frame, std::span<const iovec> parts) {
+void Connections::send(std::span<const int> peers, Frame frame, std::span<const iovec> parts) {
   require_open();
-  Peer& peer = peers_[static_cast<size_t>(index)];
-  if (peer.out.empty()) peer.frames.clear();
-  Sent& sent = peer.frames.emplace_back(Sent{Header::of(frame)});
-  peer.out.push_back({&sent.header, sizeof sent.header});
-  for (const iovec& part : parts)
-    if (part.iov_len > 0) peer.out.push_back(part);
-  if (!checks_) return;
-  sent.crc = sent.header.check;
-  for (const iovec& part : parts) sent.crc = add(part, sent.crc);
-  peer.out.push_back({&sent.crc, sizeof sent.crc});
+  const Header header = Header::of(frame);
+  uint32_t crc = header.check;
+  for (size_t i = 0; i < parts.size() && checks_ && !peers.empty(); ++i) crc = add(parts[i], crc);
+  for (const int index : peers) {
+    Peer& peer = peers_[static_cast<size_t>(index)];
+    if (peer.out.empty()) peer.frames.clear();
+    Sent& sent = peer.frames.emplace_back(Sent{header, crc});
+    peer.out.push_back({&sent.header, sizeof sent.header});
+    for (const iovec& part : parts)
+      if (part.iov_len > 0) peer.out.push_back(part);
+    if (checks_) peer.out.push_back({&sent.crc, sizeof sent.crc});
+  }
 }
 
 bool Connections::sent() const {

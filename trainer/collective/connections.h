@@ -65,8 +65,9 @@ class Connections {
   void connect(const std::vector<std::string>& endpoints, const std::function<bool()>& over);
 
   void on_frame(Destination destination, Received received);
-  // The memory must stay unchanged until sent() returns true.
-  void send(int peer, Frame frame, std::span<const iovec> parts);
+  // The memory must stay unchanged until sent() returns true. What goes to several peers is read
+  // once for their CRC.
+  void send(std::span<const int> peers, Frame frame, std::span<const iovec> parts);
   // Sends and receives what is possible without waiting.
   void progress();
   // Sends and receives until `ready` returns true. Throws Broken also when `over` returns true.

@@ -121,9 +121,10 @@ void Formation::decide(const group::PeerRegistry& registry) {
     proceed(Next::choose);
     return;
   }
+  // Members that round differently bring states whose bits differ: all take the source's.
   for (MemberPlace& place : *plan_.mutable_members()) {
     const MemberState& state = members.at(static_cast<int>(place.rank()))->member;
-    place.set_has_state(progress(state) == progress(*best));
+    place.set_has_state(progress(state) == progress(*best) && plan_.comparable());
   }
   basis_ = progress(*best);
   plan_.set_content(CollectivePlan::KEEP);

@@ -40,6 +40,7 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
     Peer& peer = peers_[static_cast<size_t>(other)];
     peer.header.resize(sizeof(Header) + replicas * sizeof(compute::LossSums));
     if (other == member) continue;
+    others_.push_back(other);
     peer.nodes.assign(shape.nodes_of(other).size(), WireFloats(own_size_, shape.rounded));
   }
   connections_.on_frame([this](int peer, Connections::Frame frame)
@@ -149,11 +150,6 @@ void WireGroup::received(int index, Connections::Frame frame) {
   }
 }
 
-void WireGroup::send_to_all(Connections::Frame frame, std::span<const iovec> parts) {
-  for (int other = 0; other < shape_.members; ++other)
-    if (other != member_) connections_.send(other, frame, parts);
-}
-
 void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
   std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].header;
   const std::span<const compute::LossSums> sums = contribution.sums;
@@ -163,7 +159,7 @@ void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
     std::memcpy(header.data() + sizeof begin + i * sizeof sums[i], &sums[i], sizeof sums[i]);
   }
   const iovec whole{header.data(), header.size()};
-  send_to_all({kHeader, 0}, {&whole, 1});
+  connections_.send(others_, {kHeader, 0}, {&whole, 1});
 }
 
 size_t WireGroup::complete_buckets() const {
@@ -174,15 +170,14 @@ size_t WireGroup::complete_buckets() const {
 }
 
 void WireGroup::contribute(size_t bucket) {
-  for (int other = 0; other < shape_.members; ++other) {
-    if (other == member_) continue;
+  for (const int other : others_) {
     const compute::Range range = part(bucket, other);
     own_parts_.clear();
     for (WireFloats& node : own_) {
       node.pack(range);
       own_parts_.push_back(node.bytes(range));
     }
-    connections_.send(other, {kNodes, static_cast<uint32_t>(bucket)}, own_parts_);
+    connections_.send({&other, 1}, {kNodes, static_cast<uint32_t>(bucket)}, own_parts_);
   }
 }
 
@@ -237,18 +232,17 @@ void WireGroup::add_up(size_t bucket) {
 void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t expected) {
   connections_.wait(
       [&]() MUSTER_REQUIRES(driving_) {
-        for (int other = 0; other < shape_.members; ++other)
-          if (other != member_ && peers_[static_cast<size_t>(other)].*count < expected)
-            return false;
-        return true;
+        return std::ranges::all_of(others_, [&](int other) MUSTER_REQUIRES(driving_) {
+          return peers_[static_cast<size_t>(other)].*count >= expected;
+        });
       },
       [&] { return watch.ended(); });
 }
 
 bool WireGroup::is_heard() const {
-  for (int other = 0; other < shape_.members; ++other)
-    if (other != member_ && peers_[static_cast<size_t>(other)].headers == 0) return false;
-  return true;
+  return std::ranges::all_of(others_, [this](int other) MUSTER_REQUIRES(driving_) {
+    return peers_[static_cast<size_t>(other)].headers > 0;
+  });
 }
 
 // Returns whether the next bucket's parts have come from all members. The last bucket must also
@@ -256,10 +250,9 @@ bool WireGroup::is_heard() const {
 // header would overwrite the one not read yet.
 bool WireGroup::can_add_up() const {
   if (added_ == contributed_ || (added_ + 1 == buckets_.size() && !read_)) return false;
-  for (int other = 0; other < shape_.members; ++other)
-    if (other != member_ && peers_[static_cast<size_t>(other)].nodes_received == added_)
-      return false;
-  return true;
+  return std::ranges::all_of(others_, [this](int other) MUSTER_REQUIRES(driving_) {
+    return peers_[static_cast<size_t>(other)].nodes_received > added_;
+  });
 }
 
 // Contributes and adds up the buckets for which that is possible without waiting.
@@ -269,7 +262,7 @@ void WireGroup::advance() {
   for (; can_add_up(); ++added_) {
     add_up(added_);
     const iovec mine = sum_.bytes(part(added_, member_));
-    send_to_all({kSum, static_cast<uint32_t>(added_)}, {&mine, 1});
+    connections_.send(others_, {kSum, static_cast<uint32_t>(added_)}, {&mine, 1});
     connections_.progress();
   }
 }
@@ -346,7 +339,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
 std::vector<uint32_t> WireGroup::exchange(uint32_t digest, const Session::Watch& watch) {
   return drive([&]() MUSTER_REQUIRES(driving_) {
     const iovec own{&digest, sizeof digest};
-    send_to_all({kDigest, 0}, {&own, 1});
+    connections_.send(others_, {kDigest, 0}, {&own, 1});
     wait(watch, &Peer::digests, 1);
     connections_.wait([this] { return connections_.sent(); }, [&] { return watch.ended(); });
     peers_[static_cast<size_t>(member_)].digest = digest;
@@ -365,11 +358,13 @@ void WireGroup::broadcast(int source, const std::vector<bool>& targets,
     stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     if (member_ == source) {
-      for (int other = 0; other < shape_.members; ++other)
-        for (size_t i = 0; i < buffers.size() && targets[static_cast<size_t>(other)]; ++i) {
-          const iovec buffer = bytes_of(buffers[i]);
-          connections_.send(other, {kState, static_cast<uint32_t>(i)}, {&buffer, 1});
-        }
+      std::vector<int> peers = others_;
+      std::erase_if(peers, [&](int other) { return !targets[static_cast<size_t>(other)]; });
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        const iovec buffer = bytes_of(buffers[i]);
+        connections_.send(peers, {kState, static_cast<uint32_t>(i)}, {&buffer, 1});
+        connections_.progress();
+      }
       connections_.wait([this] { return connections_.sent(); }, over);
     } else if (targets[static_cast<size_t>(member_)]) {
       state_ = buffers;

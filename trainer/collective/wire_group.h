@@ -96,7 +96,6 @@ class WireGroup {
   std::span<const iovec> destination(int peer, Connections::Frame frame) MUSTER_REQUIRES(driving_);
   void received(int peer, Connections::Frame frame) MUSTER_REQUIRES(driving_);
   bool is_next(Connections::Frame frame, size_t received) const;
-  void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
   void send_header(uint64_t step, const Contribution& contribution) MUSTER_REQUIRES(driving_);
   compute::LossSums read_headers(uint64_t step) MUSTER_REQUIRES(driving_);
   size_t complete_buckets() const;
@@ -114,6 +113,7 @@ class WireGroup {
   Mutex driving_;  // whoever moves frames drives: ahead_ or the caller
   const GroupShape shape_;
   const int member_;
+  std::vector<int> others_;  // all members but this one
   std::vector<compute::Range> buckets_;
   std::vector<size_t> own_at_;  // where our part of each bucket lies in what we receive
   size_t own_size_ = 0;

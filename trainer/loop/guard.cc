@@ -31,7 +31,7 @@ int run_guarded(const std::function<int()>& body, const Tell& tell) {
   } catch (const Unavailable& error) {
     return end(error.what(), kUnavailable);
   } catch (const DeviceError& error) {
-    return end(error.what(), error.lost() ? kGpuLost : kUnavailable);
+    return end(error.what(), error.lost() ? kFaulty : kUnavailable);
   } catch (const std::filesystem::filesystem_error& error) {
     return end(error.what(), kUnavailable);
   } catch (const std::bad_alloc&) {

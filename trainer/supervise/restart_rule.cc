@@ -11,7 +11,7 @@ constexpr int kNotFound = 127;
 
 bool may_help(int exit_code) {
   return exit_code != kSuccess && exit_code != kCannotExecute && exit_code != kNotFound &&
-         exit_code != kGpuLost && !is_permanent(exit_code);
+         exit_code != kFaulty && !is_permanent(exit_code);
 }
 
 }  // namespace

@@ -120,8 +120,10 @@ std::optional<api::TrainingJob> TfJobCluster::get(const std::string& key) {
     try_later(key, [&] { keep_companion(key, *tfjob, &whole); });
   }
   std::optional<api::TrainingJob> job = inner_.get(key);
-  // An earlier process may have left without this.
-  if (job && tfjob) try_later(key, [&] { tell(*tfjob, *job, job->status); });
+  // An earlier process may have left without this. A job that has no status yet gets its first one
+  // in the pass that is beginning, and the TFJob's follows that.
+  if (job && tfjob && !job->status.conditions.empty())
+    try_later(key, [&] { tell(*tfjob, *job, job->status); });
   return job;
 }
 

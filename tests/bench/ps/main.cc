@@ -94,7 +94,7 @@ double exchange_seconds(const std::string& address, const group::Identity& ident
   ps::Exchange exchange(
       layout.partition(1), 0, spec::SyncPolicy::sync,
       [&](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
-        ps::LinkHello hello{"uid", "1", layout.fingerprint(), {}, {}};
+        ps::LinkHello hello{"uid", "1", layout.fingerprint(), {}, {}, 0, !identity};
         if (end.memory) hello.shared_memory = end.memory->offer();
         auto stream = ps::make_grpc_link(group::make_channel(address, identity), hello, end.bell);
         if (!end.memory) return stream;

@@ -61,12 +61,6 @@ Process& start_another(Job& job, int index) {
   return job.start("worker", index);
 }
 
-size_t count(const std::string& text, const std::string& word) {
-  size_t count = 0;
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
-  return count;
-}
-
 // Of how many members the generations have been that were opened so far, in order; but for the
 // first `before`.
 std::vector<int> generations(const Job& job, size_t before = 0) {
@@ -113,7 +107,7 @@ TEST(CollectiveTest, ACheckpointOnDemandDoesNotChangeTheBits) {
   write_file_atomically(job.folder() / "request", "now");
   job.start_all();
   job.expect_success();
-  EXPECT_EQ(count(job.log("chief", 0), "is the checkpoint that was asked for"), 1u);
+  EXPECT_EQ(times(job.log("chief", 0), "is the checkpoint that was asked for"), 1u);
   expect_same(job.result(), long_undisturbed());
 }
 
@@ -146,7 +140,7 @@ TEST_P(CollectiveLossTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
   for (int kill = 0; kill < 3; ++kill) {
     // The others may come before the first step, when there is nothing to take over.
     if (kill == 2) {
-      ASSERT_TRUE(eventually([&] { return count(job.log("chief", 0), "epoch 1 done") > 0; }));
+      ASSERT_TRUE(eventually([&] { return times(job.log("chief", 0), "epoch 1 done") > 0; }));
     }
     const size_t before = generations(job).size();
     job.kill(role, 0);
@@ -196,7 +190,7 @@ TEST(CollectiveTest, AnElasticGroupThatIsStoppedSavesWhatThereIs) {
   Job job("collective-elastic-stopped", lasting_training(), 0, 2);
   job.environment = environment;
   job.start_all();
-  ASSERT_TRUE(eventually([&] { return count(job.log("chief", 0), "epoch 1 done") > 0; }));
+  ASSERT_TRUE(eventually([&] { return times(job.log("chief", 0), "epoch 1 done") > 0; }));
   for (const int worker : {0, 1}) job.at("worker", worker).signal(SIGTERM);
   job.at("chief", 0).signal(SIGTERM);
   for (const int worker : {0, 1}) EXPECT_EQ(job.at("worker", worker).wait(), 143);
@@ -263,11 +257,11 @@ TEST(CollectiveTest, AnElasticGroupAtItsMinimumTrainsOnWithWhoIsLeaving) {
   const Job::Environment environment = {{"MUSTER_ELASTIC", elastic(1, 2)}};
   Job job("collective-minimum", lasting_training(), 0, 1);
   job.environment = environment;
-  const auto epochs = [&] { return count(job.log("chief", 0), " done at step "); };
+  const auto epochs = [&] { return times(job.log("chief", 0), " done at step "); };
   job.start_all();
   ASSERT_TRUE(opens(job, 2));
   job.at("worker", 0).signal(SIGTERM);
-  ASSERT_TRUE(eventually([&] { return count(job.log("worker", 0), "we leave as soon as") > 0; }));
+  ASSERT_TRUE(eventually([&] { return times(job.log("worker", 0), "we leave as soon as") > 0; }));
   const size_t before = epochs();
   // One may end before rank 0 has heard of it.
   ASSERT_TRUE(eventually([&] { return epochs() > before + 1; })) << job.log("chief", 0);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <thread>
 
 #include "common/descriptor.h"
 #include "tests/integration/trainer/job.h"
@@ -118,9 +119,56 @@ TEST(FlippedBitTest, AMemberThatComesWithAnotherStateIsNamed) {
                   });
 }
 
+// A bit is flipped again well before the states are compared again.
+std::string rarely_saved() {
+  std::string training = long_training(kTraining);
+  return training.replace(training.find("everySteps: 100"), 15, "everySteps: 500");
+}
+
+// Flips a bit of a process, whenever the group has gone back from the last one, until the process
+// `ending` ends.
+void flip_until_it_ends(Job& job, const Job::Replica& faulty, const Job::Replica& ending) {
+  ASSERT_TRUE(job.wait_for_checkpoints(2)) << job.log("chief", 0);
+  const std::string before = part_of(checkpoints(job).front());
+  EXPECT_TRUE(eventually([&] {
+    if (job.at(faulty.first, faulty.second).running())
+      flip_bit(job.at(faulty.first, faulty.second), before);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return !job.at(ending.first, ending.second).running();
+  })) << job.log("chief", 0);
+  EXPECT_EQ(job.at(ending.first, ending.second).wait(), 71) << job.log(ending.first, ending.second);
+  job.start(ending.first, ending.second);
+  job.expect_success();
+  for (const fs::path& checkpoint : checkpoints(job))
+    EXPECT_TRUE(part_of(checkpoint) == before) << checkpoint;
+}
+
+TEST(FlippedBitTest, AMemberThatIsNamedThreeTimesInARowLeavesForAnotherMachine) {
+  Job job("flipped-again", rarely_saved(), 0, 2);
+  job.environment = {{"MUSTER_SHARED_MEMORY", "0"}};
+  job.start_all();
+  flip_until_it_ends(job, {"worker", 1}, {"worker", 1});
+  EXPECT_GT(
+      times(job.log("worker", 1), "it is comparison 3 in a row in which this process is named"), 0u)
+      << job.log("worker", 1);
+}
+
+TEST(FlippedBitTest, APsWhoseSecondCopyDiffersThreeTimesInARowLeaves) {
+  Job job("flipped-shard-again", rarely_saved(), 2, 1);
+  job.environment = {{"MUSTER_REPLICATION", "2"}};
+  job.start_all();
+  ASSERT_TRUE(says(job, "2 of 2 shards have a second copy")) << job.log("chief", 0);
+  flip_until_it_ends(job, {"ps", 1}, {"ps", 0});
+  for (const char* text : {"differ at step ", "differed in 3 comparisons in a row"})
+    EXPECT_GT(times(job.log("ps", 0),
+                    std::string("the two copies of shard 0, of ps 0 and ps 1, ") + text),
+              0u)
+        << job.log("ps", 0);
+}
+
 TEST(FlippedBitTest, TheTwoCopiesOfAShardAreNamedAndTheGroupGoesBack) {
   Job job("flipped-shard", long_training(kTraining), 2, 1);
-  job.environment = {{"MUSTER_REPLICATION", "2"}};
+  job.environment = {{"MUSTER_REPLICATION", "2"}, {"MUSTER_TLS", ""}};  // as good in plaintext
   job.start_all();
   ASSERT_TRUE(says(job, "2 of 2 shards have a second copy")) << job.log("chief", 0);
   flip_and_finish(job, "ps", 1, "the two copies of shard ", "opened from ckpt-");

@@ -205,13 +205,6 @@ TEST(GroupTest, StoppedItSavesAndRunAgainItGoesOnWithTheSameBits) {
   expect_same(again, long_undisturbed_ps());
 }
 
-// How often a log says something.
-size_t times(const std::string& log, const std::string& text) {
-  size_t count = 0;
-  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
-  return count;
-}
-
 constexpr const char* kReplicated = "2 of 2 shards have a second copy";
 
 struct Replicated {

@@ -32,6 +32,12 @@ std::string long_training(const std::string& more) {
   return text;
 }
 
+size_t times(const std::string& log, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
+  return count;
+}
+
 Job::Job(const std::string& name, const std::string& training, int ps, int workers, bool evaluator,
          bool keep)
     : folder_(scratch() / name) {

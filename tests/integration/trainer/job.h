@@ -16,6 +16,9 @@ std::string small_training(const std::string& more = "", int epochs = 2);
 // checkpoint is a small part of it.
 std::string long_training(const std::string& more = "");
 
+// How often a log says something.
+size_t times(const std::string& log, const std::string& text);
+
 // A parameter-server job as an operator would start it, a folder and an environment for each
 // replica; but nobody restarts anything except the test.
 class Job {

@@ -28,10 +28,15 @@ void expect_reached(const Json& result) {
   EXPECT_LT(result["epochs"], 60);
 }
 
+// The members of a collective without shared memory hold a state each.
+const Job::Environment kByTcp = {{"MUSTER_SHARED_MEMORY", "0"}};
+constexpr char kAnotherGeneration[] = "the end needs another generation, in which members compare";
+
 struct Group {
   const char* name;
   int ps;
   const char* synchronization;
+  Job::Environment environment = {};
 };
 
 class StopWhenTest : public testing::TestWithParam<Group> {};
@@ -40,6 +45,7 @@ TEST_P(StopWhenTest, EndsWhenTheTrainingLossIsThere) {
   const Group& group = GetParam();
   Job job(std::string("stop-when-") + group.name,
           training_that_stops(kByTraining + std::string(group.synchronization)), group.ps, 1);
+  job.environment = group.environment;
   job.start_all();
   job.expect_success();
   const Json result = job.result();
@@ -47,6 +53,7 @@ TEST_P(StopWhenTest, EndsWhenTheTrainingLossIsThere) {
   EXPECT_LE(result["reached"]["value"], 0.02);
   EXPECT_LT(result["epochs"], 60);
   EXPECT_THAT(job.log("chief", 0), HasSubstr("stopWhen ends the training: trainLoss is"));
+  EXPECT_THAT(job.log("chief", 0), Not(HasSubstr(kAnotherGeneration)));
   // A job that has ended so has nothing left to train.
   job.start("chief", 0);
   EXPECT_EQ(job.at("chief", 0).wait(), kSuccess);
@@ -56,7 +63,7 @@ TEST_P(StopWhenTest, EndsWhenTheTrainingLossIsThere) {
 INSTANTIATE_TEST_SUITE_P(Groups, StopWhenTest,
                          testing::Values(Group{"ps", 2, ""},
                                          Group{"async", 1, "synchronization: {policy: async}\n"},
-                                         Group{"collective", 0, ""}),
+                                         Group{"collective", 0, ""}, Group{"tcp", 0, "", kByTcp}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Whoever is killed, the decision follows from the state that the others have or the checkpoint
@@ -83,6 +90,20 @@ TEST(StopWhenTest, IsTheSameWhoeverIsKilled) {
     for (const char* field : {"step", "epochs", "weightsDigest", "reached"})
       EXPECT_EQ(job.result()[field], expected[field]) << field << " with " << ps << " ps";
   }
+}
+
+// Members that hold a state each do not foresee that end: they compare their states in a generation
+// of its own.
+TEST(StopWhenTest, MembersCompareTheirStatesAtAnEndThatTheyDoNotForesee) {
+  std::string text = training_that_stops(
+      "stopWhen: {metric: validationAccuracy, atLeast: 0.9}\n"
+      "checkpoint: {everySteps: 1009, everySeconds: null}\n");  // it is known between two of them
+  text.replace(text.find("epochs: 60"), 10, "epochs: 100000");
+  Job job("stop-when-evaluator-tcp", text, 0, 1, /*evaluator=*/true);
+  job.environment = kByTcp;
+  job.start_all();
+  job.expect_success();
+  EXPECT_THAT(job.log("chief", 0), HasSubstr(kAnotherGeneration));
 }
 
 TEST(StopWhenTest, EndsByWhatAnEvaluatorFinds) {

@@ -104,7 +104,8 @@ collective::Formation::Setup formation_of(const group::Membership& membership, i
 
 PsSynchronizer::Connect make_connect(const group::Membership& membership,
                                      const std::string& layout_fingerprint, spec::WireType wire) {
-  const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}, wire, 0};
+  const ps::LinkHello greeting{
+      membership.uid, group::version(), layout_fingerprint, {}, wire, 0, !membership.identity};
   return [greeting, identity = membership.identity](
              const ps::LinkEnd& end, const std::string& address) -> std::unique_ptr<ps::ShardLink> {
     ps::LinkHello hello = greeting;

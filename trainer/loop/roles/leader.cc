@@ -195,7 +195,9 @@ void Leader::begin(const std::optional<checkpoint::Store::Found>& newest) {
 }
 
 bool Leader::saves_at(const checkpoint::Position& position) const {
-  return (validator_ && validator_->due(position)) ||
+  const auto& rule = assembly_.spec().stop_when;  // by the training loss it may end each epoch
+  return (rule && rule->by_training() && position.next_batch == 0) ||
+         (validator_ && validator_->due(position)) ||
          (checkpointer_ && checkpointer_->due(position, Checkpointer::Clock::now()));
 }
 

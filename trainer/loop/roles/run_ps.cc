@@ -71,6 +71,9 @@ class Homes {
     for (const auto& host : hosts_) counts += host->counts();
     return counts;
   }
+  void require_faultless() const {
+    for (const auto& host : hosts_) host->require_faultless();
+  }
   bool empty() const {
     return std::ranges::all_of(hosts_,
                                [](const auto& host) { return host->state().generation() == 0; });
@@ -197,6 +200,7 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
     if (std::string now = standing(homes.states()); std::exchange(stands, now) != now)
       client.report_now();
     report(reporter, homes, counted);
+    homes.require_faultless();
   }
   // If the job has ended, nothing has gone wrong. When the training was finished before, rank 0
   // opens no rendezvous; result.json then names its job.

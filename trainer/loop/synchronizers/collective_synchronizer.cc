@@ -1,5 +1,8 @@
 #include "trainer/loop/synchronizers/collective_synchronizer.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -25,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kConnect{30000};  // to connect, or for the state's next bytes
+constexpr int kMostOdd = 3;              // comparisons in a row; see docs/collective.md
 
 bool runs(const GroupView& view, uint64_t generation) {
   return view.phase() == GroupView::RUNNING && view.generation() == generation;
@@ -136,6 +140,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     if (finished_) return true;
     const CollectivePlan& plan = view.collective();
     collective::require_possible(plan);
+    if (!fault_.empty()) throw DeviceError(fault_, /*lost=*/true);
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
     if (runs(view, prepared_) && plan.generation() == prepared_ && enter(plan, place_in(plan)))
       return true;
@@ -339,28 +344,34 @@ bool CollectiveSynchronizer::compare_at_entry(const CollectivePlan& plan,
   const auto digests = wire_->exchange(collective::digest_of(wire_state_), watch);
   const std::vector<int> odd = collective::odd_members(digests);
   if (odd.empty()) return true;
-  tell_difference(plan.generation(), plan.position().step(), ranks_of(plan), odd);
+  tell_difference(plan, plan.position().step(), odd);
   return false;
 }
 
-// Tells of members that hold another state than most. The group goes back to a checkpoint: steps
-// that were made since have gradients of the wrong state.
-void CollectiveSynchronizer::tell_difference(uint64_t generation, uint64_t step,
-                                             const std::vector<int>& ranks,
+// Tells of members that hold another state than most. The group goes back to a checkpoint: the
+// steps made since then used gradients of the wrong state. If that keeps happening to us, we leave
+// once the group knows of it: it would otherwise go back without end.
+void CollectiveSynchronizer::tell_difference(const CollectivePlan& plan, uint64_t step,
                                              const std::vector<int>& odd) {
-  std::string names;
-  for (const int member : odd)
-    names += (names.empty() ? "" : ", ") + std::to_string(ranks[static_cast<size_t>(member)]);
+  const std::vector<int> ranks = ranks_of(plan);
+  std::vector<int> named;
+  for (const int member : odd) named.push_back(ranks[static_cast<size_t>(member)]);
+  const std::string names = fmt::format("{}", fmt::join(named, ", "));
   const std::string text =
       odd.size() == ranks.size()
           ? "the states of ranks " + names + " differ, and none is held by more than half of them"
-          : "rank " + names + " does not hold the state that most members hold";
+      : odd.size() == 1 ? "rank " + names + " does not hold the state that most members hold"
+                        : "ranks " + names + " do not hold the state that most members hold";
   log::warning("step " + std::to_string(step) + ": " + text +
                ". A machine's memory or processor may be faulty; training goes back to a "
                "checkpoint");
   spoiled_ = true;
   if (setup_.states_differ) setup_.states_differ();
-  report_.change([&](MemberState& state) { state.set_differed(generation); });
+  report_.change([&](MemberState& state) { state.set_differed(plan.generation()); });
+  odd_in_a_row_ = std::ranges::find(odd, place_in(plan)) != odd.end() ? odd_in_a_row_ + 1 : 0;
+  if (odd_in_a_row_ >= kMostOdd)
+    fault_ = fmt::format("step {}: {}; it is comparison {} in a row in which this process is named",
+                         step, text, odd_in_a_row_);
 }
 
 // Returns false if we cannot be part of the generation; the group is told.
@@ -380,9 +391,8 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   mutable_position() = group::from_message(plan.position());
   assembly_.workload->resize(static_cast<int>(plan.replicas()));
   note_ = note_of(position().evaluations);
-  ranks_ = ranks_of(plan);
-  step_times_ = StepTimes(ranks_);
-  comparable_ = plan.comparable() && !plan.shared_memory();
+  plan_ = plan;
+  step_times_ = StepTimes(ranks_of(plan));
   compared_ = true;
   spoiled_ = false;
   report_.change([&](MemberState& state) {
@@ -424,11 +434,12 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
     gradients_.load(session_->parameters());
     take(made.sums, made.note);
     step_times_.add(*session_);
-    compared_ = made.compared || !comparable_;
+    compared_ = made.compared || !is_comparable();
+    if (made.compared) odd_in_a_row_ = 0;
     return result;
   }
   if (made.outcome == collective::Session::Outcome::differs)
-    tell_difference(generation_, position().step + 1, ranks_, made.odd);
+    tell_difference(plan_, position().step + 1, made.odd);
   const bool stopped = made.outcome == collective::Session::Outcome::interrupted;
   result.state = stopped ? State::interrupted : State::rejoin;
   settle();
@@ -437,7 +448,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
 
 // Whether a checkpoint will be taken after this step, as far as can be said before it.
 bool CollectiveSynchronizer::foresees_checkpoint() {
-  if (!comparable_ || !setup_.saves_at) return false;
+  if (!is_comparable() || !setup_.saves_at) return false;
   position_after_ = position();
   assembly_.workload->advance(position_after_);
   return setup_.saves_at(position_after_) || assembly_.workload->finished(position_after_);

@@ -95,9 +95,9 @@ class CollectiveSynchronizer : public Synchronizer {
   bool join_memory(const CollectivePlan& plan, int place);
   bool join_wire(const CollectivePlan& plan, int place);
   bool compare_at_entry(const CollectivePlan& plan, const collective::Session::Watch& watch);
+  bool is_comparable() const { return plan_.comparable() && !plan_.shared_memory(); }
   bool foresees_checkpoint();
-  void tell_difference(uint64_t generation, uint64_t step, const std::vector<int>& ranks,
-                       const std::vector<int>& odd);
+  void tell_difference(const CollectivePlan& plan, uint64_t step, const std::vector<int>& odd);
   collective::WireSession::State empty_state() const;
   void copy_state(std::span<float> parameters, std::span<const std::span<float>> slots);
   bool is_over() const;
@@ -120,19 +120,22 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t generation_ = 0;  // of session_
   uint64_t publishing_ = 0;
   uint64_t prepared_ = 0;
-  uint64_t revision_ = 0;    // of the last view seen
-  uint64_t failed_ = 0;      // the last generation that we could not join
-  uint64_t refused_ = 0;     // the incarnation whose memory we last failed to use
-  bool comparable_ = false;  // members hold states of their own, which ought to have the same bits
+  uint64_t revision_ = 0;  // of the last view seen
+  uint64_t failed_ = 0;    // the last generation that we could not join
+  uint64_t refused_ = 0;   // the incarnation whose memory we last failed to use
+  CollectivePlan plan_;    // of session_
   bool compared_ = true;
+  // Comparisons in which we did not hold the state of most members. One on entry that finds no
+  // difference does not end the row: all have just read the same checkpoint.
+  int odd_in_a_row_ = 0;
+  std::string fault_;     // why this process leaves when the next generation comes; "": it does not
   bool spoiled_ = false;  // the session's state has turned out not to be that of all members
   checkpoint::Position position_after_;  // where the step that is being made leads to
   bool settled_ = false;
   // Those of a step that we may have left before it was done.
   compute::LossSums last_sums_;
   collective::Note last_note_;
-  collective::Note note_;   // the evaluations of position()
-  std::vector<int> ranks_;  // of the members
+  collective::Note note_;  // the evaluations of position()
   StepTimes step_times_;
   bool finished_ = false;
   std::stop_token stop_;

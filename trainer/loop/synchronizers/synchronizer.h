@@ -58,10 +58,10 @@ class Synchronizer {
   // Whether the state is that of position(). A synchronizer may be a few steps ahead of what step()
   // has returned; it must not be asked for a snapshot or weights then, nor told of an evaluation.
   virtual bool settled() const { return true; }
-  // Whether a checkpoint may be taken of the state of position(), or the state be evaluated.
-  // Members that each hold the state compare it first, after the steps after which that is
-  // foreseen, and when they enter a generation. A checkpoint that was not foreseen waits for the
-  // next step; at the end of the training, for another generation.
+  // Returns whether the state of position() may be saved or evaluated. Members that each hold the
+  // state compare it before: after a step after which rank 0 foresees a checkpoint, an evaluation
+  // or the end, and when they enter a generation. A checkpoint that was not foreseen waits for the
+  // next step; an end that was not foreseen waits for another generation.
   virtual bool compared() const { return true; }
 
   // The position of the training. Async: epoch and batch are those of the last work, and the

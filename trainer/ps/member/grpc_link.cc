@@ -43,7 +43,10 @@ class StreamLink : public GrpcLink,
                    private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   StreamLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
-      : stub_(std::in_place, std::move(channel)), hello_(hello), bell_(bell) {
+      : stub_(std::in_place, std::move(channel)),
+        hello_(hello),
+        bell_(bell),
+        outgoing_(hello.plaintext) {
     const MutexLock lock(mutex_);
     stub_->PrepareBidiStreamingCall(&*context_, kMethod, grpc::StubOptions(), this);
     AddHold();  // sends come from the member's thread
@@ -154,6 +157,7 @@ class StreamLink : public GrpcLink,
   // reply to our request.
   bool receive() {
     const MutexLock lock(mutex_);
+    if (hello_.plaintext && !unseal(incoming_)) return false;
     const auto decoded = decode_reply(incoming_, hello_.wire);
     if (!decoded) return false;
     const Reply& message = decoded->header;

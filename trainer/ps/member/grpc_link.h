@@ -22,6 +22,7 @@ struct LinkHello {
   std::optional<SharedMemoryOffer> shared_memory;
   WireType wire = WireType::float32;
   int shard = 0;
+  bool plaintext = false;  // the channel has no TLS: see seal.h
 };
 
 // A link over one bidirectional gRPC stream.

@@ -27,8 +27,11 @@ grpc::Slice sent(const Shard& shard, Shard::Answer::Values values) {
 
 }  // namespace
 
-ExchangeStreams::ExchangeStreams(std::vector<ShardHost*> hosts, Welcome welcome)
-    : hosts_(std::move(hosts)), welcome_(std::move(welcome)), wire_(hosts_.front()->wire()) {
+ExchangeStreams::ExchangeStreams(std::vector<ShardHost*> hosts, Welcome welcome, bool plaintext)
+    : hosts_(std::move(hosts)),
+      welcome_(std::move(welcome)),
+      wire_(hosts_.front()->wire()),
+      plaintext_(plaintext) {
   for (ShardHost* host : hosts_)
     host->on_answers(
         [this](const Shard& shard, const Shard::Answers& answers) { deliver(shard, answers); });
@@ -112,6 +115,11 @@ void ExchangeStream::OnReadDone(bool ok) {
 }
 
 void ExchangeStream::receive() {
+  if (streams_.plaintext_ && !unseal(incoming_)) {
+    log::warning("a member's message was damaged on its way: its stream is ended",
+                 {{"peer", peer_}, {"bytes", incoming_.Length()}});
+    return leave();
+  }
   const auto decoded = decode_push(incoming_, streams_.wire_);
   if (!decoded)
     return reject(

@@ -26,7 +26,8 @@ class ExchangeStreams {
 
   // `hosts` has the hosts of the shards that members may find here; they must outlive this object.
   // `welcome` is called for each peer, as gRPC names it, that turns out to be a member.
-  ExchangeStreams(std::vector<ShardHost*> hosts, Welcome welcome);
+  // `plaintext`: the server has no TLS.
+  ExchangeStreams(std::vector<ShardHost*> hosts, Welcome welcome, bool plaintext);
   ~ExchangeStreams();
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
@@ -44,6 +45,7 @@ class ExchangeStreams {
   const std::vector<ShardHost*> hosts_;
   const Welcome welcome_;
   const WireType wire_;
+  const bool plaintext_;
   Mutex mutex_;
   ConditionVariable empty_;
   uint64_t next_session_ MUSTER_GUARDED_BY(mutex_) = 1;
@@ -56,7 +58,10 @@ class ExchangeStreams {
 class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   ExchangeStream(ExchangeStreams& streams, uint64_t session, std::string peer)
-      : streams_(streams), session_(session), peer_(std::move(peer)) {}
+      : streams_(streams),
+        session_(session),
+        peer_(std::move(peer)),
+        outgoing_(streams.plaintext_) {}
 
   void begin();
   void OnReadDone(bool ok) override;

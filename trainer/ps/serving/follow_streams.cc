@@ -15,7 +15,7 @@ constexpr size_t kMostUnread = 64;  // acknowledgements
 class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   FollowStream(FollowStreams& streams, std::string peer)
-      : streams_(streams), peer_(std::move(peer)) {}
+      : streams_(streams), peer_(std::move(peer)), outgoing_(streams.plaintext_) {}
 
   void begin() {
     const MutexLock lock(receiving_);
@@ -63,6 +63,8 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
  private:
   // Handles the message received. Returns what is wrong with it, or an empty string.
   std::string receive() MUSTER_REQUIRES(receiving_) {
+    if (streams_.plaintext_ && !unseal(incoming_))
+      return "expected a part of a second copy, found one that was damaged on its way";
     auto decoded = decode_forward(incoming_);
     if (!decoded)
       return "expected a part of a second copy, found " + std::to_string(incoming_.Length()) +

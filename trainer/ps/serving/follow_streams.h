@@ -21,9 +21,10 @@ class FollowStreams {
   using Welcome = std::function<void(const std::string& peer)>;
 
   // `hosts` has the hosts of the shards that may be here; they must outlive this object. `welcome`
-  // is called for each peer, as gRPC names it, that turns out to be of the job.
-  FollowStreams(std::vector<ShardHost*> hosts, Welcome welcome)
-      : hosts_(std::move(hosts)), welcome_(std::move(welcome)) {
+  // is called for each peer, as gRPC names it, that turns out to be of the job. `plaintext`: the
+  // server has no TLS.
+  FollowStreams(std::vector<ShardHost*> hosts, Welcome welcome, bool plaintext)
+      : hosts_(std::move(hosts)), welcome_(std::move(welcome)), plaintext_(plaintext) {
     const MutexLock lock(mutex_);  // ThreadSanitizer does not see what gRPC orders
   }
   ~FollowStreams();
@@ -40,6 +41,7 @@ class FollowStreams {
 
   const std::vector<ShardHost*> hosts_;
   const Welcome welcome_;
+  const bool plaintext_;
   Mutex mutex_;
   ConditionVariable empty_;
   std::set<FollowStream*> streams_ MUSTER_GUARDED_BY(mutex_);

@@ -101,8 +101,10 @@ struct Server::Impl : ControlService {
   Impl(const std::string& address, const group::Identity& identity,
        const std::vector<ShardHost*>& of_shards)
       : hosts(of_shards),
-        streams(of_shards, [this](const std::string& peer) { server.welcome(peer); }),
-        followers(of_shards, [this](const std::string& peer) { server.welcome(peer); }),
+        streams(
+            of_shards, [this](const std::string& peer) { server.welcome(peer); }, !identity),
+        followers(
+            of_shards, [this](const std::string& peer) { server.welcome(peer); }, !identity),
         server(address, *this, identity) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Exchange(

@@ -1,5 +1,7 @@
 #include "trainer/ps/serving/shard_host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -32,6 +34,7 @@ void ShardHost::on_answers(Deliver deliver) {
 namespace {
 
 constexpr std::chrono::milliseconds kComparison{2000};
+constexpr int kMostDifferences = 3;  // see docs/collective.md
 
 void require_same(const std::string& what, const std::string& expected, const std::string& found) {
   if (expected != found)
@@ -169,6 +172,7 @@ ShardState ShardHost::open(const OpenRequest& request) {
   const auto load = [&](const OpenRequest&) { return std::move(content); };
   const ShardState state = hosted_->open(request, load, answers_);
   deliver_locked();
+  acknowledged_.notify_all();  // what the second copy would say is of no more use
   return state;
 }
 
@@ -235,10 +239,16 @@ void ShardHost::require_same_second_copy(const HostedShard::Copy& copy) {
     comparison = hosted_->compare(copy, digest);
     return comparison != Comparison::pending;
   });
-  if (comparison != Comparison::differs) return;
-  const std::string text = "the two copies of shard " + std::to_string(identity_.shard) +
-                           " differ at step " + std::to_string(copy.step) +
-                           ": the memory or the processor of one of their machines may be faulty";
+  if (comparison == Comparison::over) return;
+  if (comparison == Comparison::pending) {
+    log::info(
+        fmt::format("{} were not compared at step {}: the second one has not answered in {} s",
+                    the_copies(), copy.step, kComparison.count() / 1000));
+    return;
+  }
+  const std::string text = fmt::format(
+      "{} differ at step {}: the memory or the processor of one of their machines may be faulty",
+      the_copies(), copy.step);
   log::warning(text + "; training goes back to a checkpoint", {{"generation", copy.generation}});
   throw Unavailable(text);
 }
@@ -246,6 +256,22 @@ void ShardHost::require_same_second_copy(const HostedShard::Copy& copy) {
 ShardState ShardHost::state() const {
   const MutexLock lock(mutex_);
   return hosted_ ? hosted_->state() : ShardState();
+}
+
+std::string ShardHost::the_copies() const {
+  return fmt::format("the two copies of shard {}, of ps {} and ps {},", identity_.shard,
+                     identity_.shard, (identity_.shard + 1) % identity_.shards);
+}
+
+void ShardHost::require_faultless() const {
+  const MutexLock lock(mutex_);
+  const int times = hosted_ ? hosted_->differences_in_a_row() : 0;
+  if (times < kMostDifferences) return;
+  throw DeviceError(
+      fmt::format("{} differed in {} comparisons in a row: the memory or the processor of one of "
+                  "their machines is faulty",
+                  the_copies(), times),
+      /*lost=*/true);
 }
 
 Shard::Counts ShardHost::counts() const {

@@ -55,6 +55,9 @@ class ShardHost {
 
   int shard() const { return identity_.shard; }
   ShardState state() const;
+  // Throws DeviceError if the second copy has differed again and again: the group would otherwise
+  // go back without end. Which of the two machines is faulty is not known.
+  void require_faultless() const;
   Shard::Counts counts() const;
   WireType wire() const { return spec_.wire; }
   // The shard's number of floats; nothing before it has been opened.
@@ -93,6 +96,7 @@ class ShardHost {
   size_t most_forwarded() const;
 
  private:
+  std::string the_copies() const;  // of the shard, in words
   // What the first opening tells. It never changes: who has a reference needs no lock.
   struct Built {
     std::unique_ptr<compute::Optimizer> optimizer;  // and its layout

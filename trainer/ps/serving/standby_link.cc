@@ -34,8 +34,10 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
   StandbyStream(const std::string& address, const group::Identity& identity, OnReply on_reply,
                 std::function<void()> on_broken)
       : stub_(group::make_channel(address, identity)),
+        plaintext_(!identity),
         on_reply_(std::move(on_reply)),
-        on_broken_(std::move(on_broken)) {
+        on_broken_(std::move(on_broken)),
+        outgoing_(plaintext_) {
     const MutexLock lock(mutex_);
     stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
     AddHold();  // messages come from the shard's threads
@@ -69,7 +71,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
 
  private:
   void OnReadDone(bool ok) override {
-    if (ok) {
+    if (ok && (!plaintext_ || unseal(incoming_))) {
       const auto reply = decode_acknowledgement(incoming_);
       if (reply && reply->status() == Acknowledgement::REJECTED)
         log::warning("a second copy was rejected: " + reply->message());
@@ -117,6 +119,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
   }
 
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  const bool plaintext_;
   const OnReply on_reply_;
   const std::function<void()> on_broken_;
   grpc::ClientContext context_;

@@ -136,6 +136,7 @@ bool HostedShard::adopt(const ForwardHello& greeting, const Forward& message,
   tickets_per_epoch_ = opening.tickets_per_epoch();
   followed_ = message.coupling();
   whole_ = differs_ = false;
+  differences_in_a_row_ = 0;
   opening_ = opening;
   Tickets tickets(state.next_ticket(), opening.total_tickets(),
                   {state.outstanding().begin(), state.outstanding().end()},
@@ -190,8 +191,14 @@ HostedShard::Comparison HostedShard::compare(const Copy& copy, uint32_t digest) 
   if (copy.generation != shard_.generation()) return Comparison::over;
   if (differs_) return Comparison::differs;
   if (feed_.awaits_digest(copy.step, shard_)) return Comparison::pending;
-  if (feed_.digest(copy.step).value_or(digest) == digest) return Comparison::over;
+  const std::optional<uint32_t> other = feed_.digest(copy.step);
+  if (!other) return Comparison::over;
+  if (*other == digest) {
+    differences_in_a_row_ = 0;
+    return Comparison::over;
+  }
   differs_ = true;
+  ++differences_in_a_row_;
   shard_.count_difference();
   return Comparison::differs;
 }

@@ -61,6 +61,9 @@ class HostedShard {
   bool is_compared(const Copy& copy) const;
   // Compares `digest`, that of the copy kept, with what the second copy says of the same step.
   Comparison compare(const Copy& copy, uint32_t digest);
+  // Returns how often the last comparisons, one after the other, have found a difference from which
+  // the group has gone back by now.
+  int differences_in_a_row() const { return differs_ ? 0 : differences_in_a_row_; }
 
   // Takes a message from another process's feed, on a stream that began with `greeting`. Returns
   // the reply.
@@ -97,7 +100,8 @@ class HostedShard {
   OpenRequest opening_;
   uint64_t followed_ = 0;  // the coupling that made this a second copy
   bool differs_ = false;   // the second copy has had another state at the same step
-  bool whole_ = false;     // it has everything that any member has heard of
+  int differences_in_a_row_ = 0;
+  bool whole_ = false;  // it has everything that any member has heard of
   checkpoint::Position base_;
   uint64_t lineage_ = 0;
   uint64_t tickets_per_epoch_ = 0;

@@ -13,6 +13,7 @@ constexpr uint64_t kNear = 2;  // updates that members may wait for when the sta
 
 void StandbyFeed::open(uint64_t coupling, Shard& shard) {
   lost_ = false;
+  comparison_.reset();
   if (coupling != 0) return;
   shard.log().stop();
   standby_ = coupling_ = 0;
@@ -111,8 +112,11 @@ bool StandbyFeed::is_together(const Shard& shard) const {
 }
 
 void StandbyFeed::compare(const Shard& shard) {
+  const bool is_possible = is_together(shard) && alike_;
+  const bool is_repeated = comparison_ && comparison_->step == shard.step();
+  if (is_possible && is_repeated) return;
   comparison_.reset();
-  if (!is_together(shard) || !alike_) return;
+  if (!is_possible) return;
   comparison_ = Comparison();
   comparison_->step = shard.step();
 }

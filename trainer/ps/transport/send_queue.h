@@ -4,12 +4,16 @@
 
 #include <deque>
 
+#include "trainer/ps/transport/seal.h"
+
 namespace muster::ps {
 
 // The messages that one stream still has to send, in order. gRPC writes one message at a time, from
 // its place in the queue. Guarded by the stream's lock.
 class SendQueue {
  public:
+  explicit SendQueue(bool plaintext) : plaintext_(plaintext) {}
+
   void push(grpc::ByteBuffer message) { messages_.push_back(std::move(message)); }
 
   // Returns the message to call StartWrite with now; null while a write is under way or if there is
@@ -17,6 +21,7 @@ class SendQueue {
   const grpc::ByteBuffer* next() {
     if (writing_ || messages_.empty()) return nullptr;
     writing_ = true;
+    if (plaintext_) messages_.front() = sealed(messages_.front());
     return &messages_.front();
   }
   // Called from OnWriteDone.
@@ -31,6 +36,7 @@ class SendQueue {
   void clear() { messages_.clear(); }
 
  private:
+  const bool plaintext_;  // what is sent has a CRC-32C: see seal.h
   std::deque<grpc::ByteBuffer> messages_;
   bool writing_ = false;
 };

@@ -22,7 +22,7 @@ TEST(RunGuarded, TurnsErrorsIntoExitCodes) {
       {"input", [] { throw Invalid("a\nb", kBadConfig); }, kBadConfig, {"a", "b"}},
       {"writing", [] { throw WriteError("full"); }, kCannotWrite, {"full"}},
       {"a peer", [] { throw Unavailable("gone"); }, kUnavailable, {"gone"}},
-      {"a lost GPU", [] { throw DeviceError("lost", true); }, kGpuLost, {"lost"}},
+      {"a lost GPU", [] { throw DeviceError("lost", true); }, kFaulty, {"lost"}},
       {"a GPU's work", [] { throw DeviceError("address", false); }, kUnavailable, {"address"}},
       {"memory", [] { throw std::bad_alloc(); }, kUnavailable, {"out of memory"}},
       {"a bug", [] { throw std::logic_error("x"); }, kInternal, {"a bug of ours: x"}},

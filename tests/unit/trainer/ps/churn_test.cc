@@ -163,8 +163,10 @@ class LocalServer : public ParameterServer::WithRawCallbackMethod_Exchange<
                         ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service>> {
  public:
   explicit LocalServer(ShardHost& host)
-      : exchange_({&host}, [this](const std::string& peer) { server_.welcome(peer); }),
-        follow_({&host}, [this](const std::string& peer) { server_.welcome(peer); }),
+      : exchange_(
+            {&host}, [this](const std::string& peer) { server_.welcome(peer); }, false),
+        follow_(
+            {&host}, [this](const std::string& peer) { server_.welcome(peer); }, false),
         server_(free_address(), *this, group::identity_of_tests()) {}
   ~LocalServer() override {
     exchange_.close();

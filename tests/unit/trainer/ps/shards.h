@@ -29,8 +29,8 @@ class Shards {
  public:
   // `inputs` is the size of a sample; it decides the number of parameters.
   Shards(spec::SyncPolicy policy, int shards, int members, WireType wire = WireType::float32,
-         int inputs = 20)
-      : wire_(wire), inputs_(inputs) {
+         int inputs = 20, group::Identity identity = group::identity_of_tests())
+      : wire_(wire), inputs_(inputs), identity_(std::move(identity)) {
     spec::TrainingSpec spec = training(policy);
     spec.wire = wire;
     compute::ModelSpec model = spec.model;
@@ -41,7 +41,7 @@ class Shards {
       hosts_.push_back(std::make_unique<ShardHost>(
           spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards}));
       addresses_.push_back(free_address());
-      servers_.push_back(std::make_unique<Server>(addresses_.back(), group::identity_of_tests(),
+      servers_.push_back(std::make_unique<Server>(addresses_.back(), identity_,
                                                   std::vector<ShardHost*>{hosts_.back().get()}));
       hosts_.back()->open(opening(shard, members));
     }
@@ -65,6 +65,7 @@ class Shards {
   }
   const compute::ParameterLayout& layout() const { return *layout_; }
   WireType wire() const { return wire_; }
+  const group::Identity& identity() const { return identity_; }
   const std::string& address(size_t shard) const { return addresses_[shard]; }
   int count() const { return static_cast<int>(hosts_.size()); }
   ShardHost& host(size_t shard) { return *hosts_[shard]; }
@@ -73,6 +74,7 @@ class Shards {
  private:
   const WireType wire_;
   const int inputs_;
+  const group::Identity identity_;
   std::optional<compute::ParameterLayout> layout_;
   std::vector<std::unique_ptr<ShardHost>> hosts_;
   std::vector<std::string> addresses_;

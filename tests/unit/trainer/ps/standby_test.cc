@@ -309,7 +309,8 @@ TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
   EXPECT_EQ(compare(snapshot()), Comparison::over);  // there is no second copy
   couple();
   push_both();
-  const HostedShard::Copy same = snapshot();
+  snapshot();
+  const HostedShard::Copy same = snapshot();  // it is tried again: the standby is asked once
   push_both();
   EXPECT_EQ(compare(same), Comparison::pending);
   pump();
@@ -332,8 +333,10 @@ TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
   serving_.cut(answers_);
   EXPECT_EQ(compare(again), Comparison::differs);
   EXPECT_EQ(serving_.shard().counts().differing, 1u);
+  EXPECT_EQ(serving_.differences_in_a_row(), 0);  // the group has not gone back yet
   open(serving_, 2, OpenRequest::INITIALIZE, 0, false);
   EXPECT_FALSE(serving_.state().differs());
+  EXPECT_EQ(serving_.differences_in_a_row(), 1);
 }
 
 TEST_F(StandbyTest, GoesOnInItsPlace) {

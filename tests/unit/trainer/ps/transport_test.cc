@@ -39,10 +39,11 @@ class Member {
         sync ? SyncPolicy::sync : SyncPolicy::async,
         [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
           LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire(), end.shard};
+          hello.plaintext = !shards.identity();
           if (end.memory) hello.shared_memory = end.memory->offer();
           auto stream =
               make_grpc_link(group::make_channel(shards.address(static_cast<size_t>(end.shard)),
-                                                 group::identity_of_tests()),
+                                                 shards.identity()),
                              hello, end.bell);
           if (!end.memory) return stream;
           return make_shm_link(std::move(stream), end, "ps");
@@ -148,6 +149,25 @@ TEST_P(WireTypeTest, ASynchronousJobHasTheSameBitsWhateverCarriesThem) {
       EXPECT_EQ(shards.host(0).counts().commits, 30u);
     }
   }
+  Shards in_plaintext(spec::SyncPolicy::sync, 2, 2, GetParam(), 20, group::Identity());
+  EXPECT_EQ(train(in_plaintext, true, {Way::grpc, Way::grpc}, 30), expected);
+}
+
+TEST(TransportTest, AMessageWithoutItsCrcEndsAStreamInPlaintext) {
+  Shards shards(spec::SyncPolicy::async, 1, 1, WireType::float32, 20, group::Identity());
+  const auto stub =
+      ParameterServer::NewStub(group::make_channel(shards.address(0), group::Identity()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = stub->Exchange(&context);
+  Push push;
+  push.mutable_hello()->set_job_uid("uid");
+  push.set_generation(1);
+  stream->Write(push);
+  Reply reply;
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(shards.host(0).counts().pushes, 0u);
 }
 
 TEST_P(WireTypeTest, AnAsynchronousMemberGetsTheSameBitsWhateverCarriesThem) {

@@ -105,6 +105,18 @@ TEST_F(TfJobClusterTest, ATfJobRunsToItsEnd) {
   EXPECT_EQ(world_.tfjobs_counted[Count::failed], 0);
 }
 
+TEST_F(TfJobClusterTest, AStatusIsWrittenOnceUntilThePodsExist) {
+  int written = 0;
+  server().intercept = [&](const Request& request) -> std::optional<Response> {
+    written += request.path.find("/tfjobs/mnist/status") != std::string::npos ? 1 : 0;
+    return std::nullopt;
+  };
+  apply();
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");
+  EXPECT_EQ(state(), "Created");
+  EXPECT_EQ(written, 1);
+}
+
 // The training-operator runs such a job again (kubeflow/trainer #1186).
 TEST_F(TfJobClusterTest, AFinishedTfJobIsNotRunAgainWhateverIsDeleted) {
   apply();
