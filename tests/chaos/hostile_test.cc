@@ -45,7 +45,7 @@ TEST_P(HostileTest, BytesAtEveryPortCostNoBitNoRestartAndNoMemory) {
   };
   run_calmly();
   if (Amount::get().hostile > calm_seconds) {
-    shape.epochs *= 2 + static_cast<int>(1.5 * (Amount::get().hostile / calm_seconds));
+    shape.epochs *= 1 + static_cast<int>(Amount::get().hostile / calm_seconds);
     run_calmly();
   }
   ChaosJob job("hostile", chance, shape);
