@@ -1,5 +1,5 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz nightly bench cluster cluster-down e2e e2e-kueue docs \
+.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz nightly bench cluster cluster-down e2e e2e-ipv6 e2e-kueue docs \
   format lint clean
 .DEFAULT_GOAL := help
 
@@ -15,7 +15,8 @@ SINCE ?=
 CMAKE_FLAGS ?=
 PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
 NODES ?= 2
-E2E ?= $(filter-out %/test_kueue.py, $(wildcard tests/e2e/test_*.py))
+WITHOUT ?=
+E2E ?= $(filter-out %/test_kueue.py $(WITHOUT), $(wildcard tests/e2e/test_*.py))
 CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns helm
 # With E2E of your own, all of them.
 E2E_MARKS ?= $(if $(filter file,$(origin E2E)),-m "not nightly")
@@ -93,6 +94,7 @@ nightly:  ## What takes too long for every change: both sanitizers, each fuzz ta
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) chaos
 	@$(MAKE) e2e E2E_MARKS=
+	@MUSTER_CLUSTER_IPV6=1 $(MAKE) e2e E2E_MARKS=
 	@$(MAKE) e2e-kueue
 	@$(MAKE) lint
 
@@ -114,6 +116,10 @@ e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it d
 	@deploy/setup/python.sh e2e
 	@deploy/setup/go.sh $(CLUSTER_TOOLS)
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 30 --durations-min 5 $(E2E_MARKS) $(E2E)
+
+e2e-ipv6: build  ## A few end-to-end tests, on a cluster without IPv4
+	@MUSTER_CLUSTER_IPV6=1 $(MAKE) -o build e2e E2E="tests/e2e/test_mnist.py::test_trains_as_on_one_machine \
+	  tests/e2e/test_collective.py::test_an_example_trains_as_on_one_machine"
 
 e2e-kueue: build  ## The end-to-end tests with Kueue, which takes as long to build as they take
 	@deploy/setup/go.sh kueue

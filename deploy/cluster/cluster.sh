@@ -14,7 +14,7 @@
 # Everything lies in build/cluster/NAME and in namespaces of its own; NAME is $MUSTER_CLUSTER, or muster.
 # Images that pods can use from the start: localhost/busybox:muster. Claims that name no class get one of eight
 # folders in build/cluster/NAME/volumes. Answers of DNS are at most MUSTER_CLUSTER_DNS_SECONDS old (2), by when
-# coredns is started.
+# coredns is started. With MUSTER_CLUSTER_IPV6=1 a cluster is brought up without IPv4.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tools=$(cd "$here/../.." && pwd)/build/tools
@@ -22,9 +22,6 @@ cluster=${MUSTER_CLUSTER:-muster}
 state=$(cd "$here/../.." && pwd)/build/cluster/$cluster
 run=$state/run
 pki=$state/pki
-control_ip=10.250.0.1
-pod_network=10.244.0.0/16
-service_network=10.96.0.0/16
 # shellcheck source=deploy/cluster/processes.sh
 . "$here/processes.sh"
 # shellcheck source=deploy/cluster/certificates.sh
@@ -73,7 +70,7 @@ start_node() {
   local n=$1
   mkdir -p "$state/node$n"
   start_process "$run" "node$n" unshare --net --mount --pid --uts --fork --kill-child --mount-proc \
-    "$here/node.sh" "node$n" "$(node_ip "$n")" "$(pods_of "$n")" "$cluster-node$n" "$state/node$n" "$pki"
+    "$here/node.sh" "node$n" "$(node_ip "$n")" "$(pods_of "$n")" "$dns_ip" "$cluster-node$n" "$state/node$n" "$pki"
   await 10 "a network namespace" in_own_network "node$n"
   connect_node "$n" "$(cat "$state/nodes")"
 }
@@ -111,6 +108,7 @@ up() {
   [ ! -e "$state" ] || fail "expected no cluster in $state, found one; end it by: cluster.sh down"
   mkdir -p "$run"
   echo "$count" >"$state/nodes"
+  echo "${MUSTER_CLUSTER_IPV6:-}" >"$state/ipv6"
   make_certificates "$count"
   make_busybox_image
   make_control_network "$count"

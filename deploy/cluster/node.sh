@@ -2,9 +2,9 @@
 # A node: the first process of namespaces of its own (processes, mounts, network, host name), in which it starts
 # containerd, kubelet and kube-proxy. With it ends everything that runs on the node, and with any of the three ends
 # it. Started by cluster.sh:
-#   node.sh NAME ADDRESS PODS CGROUP FOLDER PKI
+#   node.sh NAME ADDRESS PODS DNS CGROUP FOLDER PKI
 set -euo pipefail
-name=$1 address=$2 pods=$3 cgroup=$4 folder=$5 pki=$6
+name=$1 address=$2 pods=$3 dns=$4 cgroup=$5 folder=$6 pki=$7
 here=$(cd "$(dirname "$0")" && pwd)
 tools=$here/../../build/tools
 # shellcheck source=deploy/cluster/processes.sh
@@ -42,13 +42,15 @@ make_cgroups() {
 }
 
 # shellcheck disable=SC2317  # it is await that calls it
-has_address() { [[ $(ip -4 address show) == *" $address/"* ]]; }
+has_address() { [[ $(ip address show) == *" $address/"* ]]; }
 
 write_containerd() {
+  local everywhere=0.0.0.0/0
+  [[ $address != *:* ]] || everywhere=::/0
   mkdir -p "$folder/cni"
   cat >"$folder/cni/pods.conflist" <<JSON
 {"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "ptp", "ipam":
-  {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "$pods"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+  {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "$pods"}]], "routes": [{"dst": "$everywhere"}]}}]}
 JSON
   # restrict_oom_score_adj: where the cluster has no CAP_SYS_RESOURCE, runc may not lower a sandbox's score.
   cat >"$folder/containerd.toml" <<TOML
@@ -72,12 +74,12 @@ write_kubelet() {
   cat >"$folder/kubelet.yaml" <<YAML
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-address: $address
+address: "$address"
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}, x509: {clientCAFile: $pki/ca.crt}}
 authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
 cgroupRoot: /$cgroup
-clusterDNS: [10.96.0.10]
+clusterDNS: ["$dns"]
 clusterDomain: cluster.local
 containerRuntimeEndpoint: unix://$folder/containerd.sock
 enforceNodeAllocatable: []
@@ -98,9 +100,9 @@ write_proxy() {
   cat >"$folder/kube-proxy.yaml" <<YAML
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
-bindAddress: $address
+bindAddress: "$address"
 clientConnection: {kubeconfig: $pki/kube-proxy.kubeconfig}
-clusterCIDR: $pods
+clusterCIDR: "$pods"
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 hostnameOverride: $name
 mode: iptables

@@ -24,7 +24,7 @@ def pytest_configure(config):
 def cluster():
     """Two nodes. MUSTER_E2E_KEEP leaves them, with all that the tests made, to look at (MUSTER_CLUSTER=e2e
     cluster.sh), and takes them as they are if an earlier run has left them."""
-    it = Cluster("e2e")
+    it = Cluster("e2e-ipv6" if os.environ.get("MUSTER_CLUSTER_IPV6") else "e2e")
     try:
         if not (KEEP and it.kubeconfig.exists()):
             it("down")
