@@ -54,8 +54,9 @@ def mnist(epochs=2, **limits):
     return example(NAME, epochs, **limits)
 
 
-# A replica that waits to be told how to end, by `tell`; asked to leave it says 143, as a trainer does.
-WAIT = "trap 'exit 143' TERM; until [ -e /tmp/end ]; do sleep 0.2; done; . /tmp/end"
+# A replica that waits to be told how to end, by `tell`; asked to leave it says 143, as a trainer does. The command that
+# tells it would be killed with the container if that ended at once.
+WAIT = "trap 'exit 143' TERM; until [ -e /tmp/end ]; do sleep 0.2; done; sleep 0.5; . /tmp/end"
 
 
 def shell(name, command=WAIT, roles=("worker",), replicas=1, memory="32Mi", **spec):

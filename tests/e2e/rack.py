@@ -8,7 +8,6 @@ import yaml
 from cluster import ROOT, eventually, run
 
 PROGRAM = ROOT / os.environ.get("BINARIES", "build/release/bin") / "muster"
-FRONT = "muster-rack"  # where `muster run` is started
 SSHD = """ListenAddress {address}
 HostKey {folder}/host-key
 AuthorizedKeysFile {folder}/key.pub
@@ -21,9 +20,12 @@ PidFile none
 
 
 class Rack:
-    def __init__(self, folder, names, slots=4, startups="10:30:100"):
-        """`startups`: how many connections that are not let in yet an sshd takes, as sshd_config(5) says of MaxStartups."""
+    def __init__(self, rack, folder, names, slots=4, startups="10:30:100", ipv6=False):
+        """`rack`: a word that no other rack has that is up. `startups`: how many connections that are not let in yet an sshd takes, as sshd_config(5) says of MaxStartups.
+        `ipv6`: the hosts have no address of IPv4."""
+        self.head = f"muster-rack-{rack}"  # the namespace where `muster run` is started
         self.folder, self.names = folder, names
+        self.ipv6 = ipv6
         self.startups = startups
         self.slots = slots
         self.daemons = {}
@@ -32,10 +34,10 @@ class Rack:
         for key in ("key", "host-key"):
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / key])
         os.makedirs("/run/sshd", exist_ok=True)
-        self._namespace(FRONT)
-        self.ip(FRONT, "link", "add", "bridge", "type", "bridge")
-        self.ip(FRONT, "address", "add", "10.77.0.1/24", "dev", "bridge")
-        self.ip(FRONT, "link", "set", "bridge", "up")
+        self._namespace(self.head)
+        self.ip(self.head, "link", "add", "bridge", "type", "bridge")
+        self._give(self.head, "fd77::1" if self.ipv6 else "10.77.0.1", "bridge")
+        self.ip(self.head, "link", "set", "bridge", "up")
         known = (self.folder / "host-key.pub").read_text()
         (self.folder / "known").write_text("".join(f"{self.address(name)} {known}" for name in self.names))
         for name in self.names:
@@ -54,11 +56,16 @@ class Rack:
         return self.folder / file
 
     def address(self, name):
-        return f"10.77.0.{10 + self.names.index(name)}"
+        number = 10 + self.names.index(name)
+        return f"fd77::{number}" if self.ipv6 else f"10.77.0.{number}"
 
-    @staticmethod
-    def space(name):
-        return f"{FRONT}-{name}"
+    def _give(self, space, address, device):
+        # Nobody else has it: IPv6 need not wait until it has asked.
+        self.ip(space, "address", "add", *((f"{address}/64", "nodad") if self.ipv6 else (f"{address}/24",)),
+                "dev", device)
+
+    def space(self, name):
+        return f"{self.head}-{name}"
 
     @staticmethod
     def ip(space, *words):
@@ -72,9 +79,9 @@ class Rack:
     def _add(self, name):
         space = self.space(name)
         self._namespace(space)
-        self.ip(FRONT, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", space)
-        self.ip(FRONT, "link", "set", name, "master", "bridge", "up")
-        self.ip(space, "address", "add", f"{self.address(name)}/24", "dev", "eth0")
+        self.ip(self.head, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", space)
+        self.ip(self.head, "link", "set", name, "master", "bridge", "up")
+        self._give(space, self.address(name), "eth0")
         self.ip(space, "link", "set", "eth0", "up")
         config = self.folder / f"sshd-{name}"
         config.write_text(SSHD.format(address=self.address(name), folder=self.folder, startups=self.startups))
@@ -83,10 +90,10 @@ class Rack:
             stderr=(self.folder / f"sshd-{name}.log").open("wb"))
 
     def unplug(self, name):
-        self.ip(FRONT, "link", "set", name, "down")
+        self.ip(self.head, "link", "set", name, "down")
 
     def plug(self, name):
-        self.ip(FRONT, "link", "set", name, "up")
+        self.ip(self.head, "link", "set", name, "up")
 
     def processes(self, name):
         """The command lines of what runs on a host, but for sshd's own."""
@@ -103,7 +110,7 @@ class Rack:
         return [line for line in lines if line.strip()]
 
     def command(self, job, directory, *words, hosts="hosts.yaml"):
-        return ["ip", "netns", "exec", FRONT, PROGRAM, "run", job, "--hosts", self.folder / hosts, "--directory",
+        return ["ip", "netns", "exec", self.head, PROGRAM, "run", job, "--hosts", self.folder / hosts, "--directory",
                 directory, *words]
 
     def start(self, job, directory, *words, hosts="hosts.yaml"):
@@ -119,7 +126,7 @@ class Rack:
 
     def end_all(self):
         """What a test that has failed may have left."""
-        for space in (FRONT, *map(self.space, self.names)):
+        for space in (self.head, *map(self.space, self.names)):
             pids = run(["ip", "netns", "pids", space]).split()
             daemons = {str(daemon.pid) for daemon in self.daemons.values()}
             subprocess.run(["kill", "-9", *(pid for pid in pids if pid not in daemons)],
@@ -129,7 +136,7 @@ class Rack:
         for daemon in self.daemons.values():
             daemon.terminate()
             daemon.wait()
-        for space in (*map(self.space, self.names), FRONT):
+        for space in (*map(self.space, self.names), self.head):
             found = subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True, check=False)
             subprocess.run(["kill", "-9", *found.stdout.split()], stderr=subprocess.DEVNULL, check=False)
             subprocess.run(["ip", "netns", "delete", space], stderr=subprocess.DEVNULL, check=False)

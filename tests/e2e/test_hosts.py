@@ -7,14 +7,14 @@ import subprocess
 import pytest
 import yaml
 from cluster import ROOT, eventually, run
-from rack import FRONT, PROGRAM, Rack
+from rack import PROGRAM, Rack
 
 NAMES = ["host-a", "host-b", "host-c"]
 
 
 @pytest.fixture(scope="module")
 def rack(tmp_path_factory):
-    it = Rack(tmp_path_factory.mktemp("rack"), NAMES)
+    it = Rack("hosts", tmp_path_factory.mktemp("rack"), NAMES)
     try:
         it.up()
         yield it
@@ -59,6 +59,21 @@ def undisturbed(folder, epochs):
 
 def has_step(directory):
     return eventually(lambda: "step " in log(directory), within=60)
+
+
+def test_a_job_trains_on_hosts_without_ipv4(tmp_path):
+    expected = undisturbed(tmp_path, 1)
+    rack = Rack("ipv6", tmp_path, ["host-a", "host-b"], ipv6=True)
+    directory = tmp_path / "run"
+    try:
+        rack.up()
+        assert rack.start(job_file(tmp_path, 1), directory).wait(300) == 0, log(directory)
+        assert summary(directory)["weightsDigest"] == expected["weightsDigest"]
+        assert set(state(directory)["hosts"].values()) == {"fd77::10", "fd77::11"}
+        rack.are_left()
+    finally:
+        rack.end_all()
+        rack.down()
 
 
 def test_a_job_trains_on_hosts_to_the_same_bits(rack, tmp_path):
@@ -153,4 +168,4 @@ def test_what_is_wrong_is_said_before_anything_starts(rack, tmp_path):
     words = refused("folder", rack.write("folder.yaml", ["host-c"], muster=str(wrapper)), 69)
     assert "to be shared with this host" in words
     assert not any(rack.processes(name) for name in NAMES)
-    assert subprocess.run(["ip", "netns", "pids", FRONT], capture_output=True, text=True).stdout.strip() == ""
+    assert subprocess.run(["ip", "netns", "pids", rack.head], capture_output=True, text=True).stdout.strip() == ""

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import yaml
 from cluster import ROOT, eventually, run
-from rack import FRONT, PROGRAM, Rack
+from rack import PROGRAM, Rack
 from test_hosts import log, summary
 
 NAMES = ["host-a", "host-b"]
@@ -21,7 +21,7 @@ class Apart(Rack):
     """Each host has files of its own in `alone` and in its user's cache, and lacks muster and its libraries."""
 
     def __init__(self, folder, names, alone):
-        super().__init__(folder, names)
+        super().__init__("copy", folder, names)
         self.alone = alone
 
     def up(self):
@@ -45,7 +45,7 @@ class Apart(Rack):
     def front(self, words):
         """The processes at the front whose command lines end so."""
         found = []
-        for pid in run(["ip", "netns", "pids", FRONT]).split():
+        for pid in run(["ip", "netns", "pids", self.head]).split():
             try:
                 line = pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
             except OSError:
@@ -211,4 +211,4 @@ def test_what_stands_in_the_way_is_said(rack, folder, tmp_path):
     assert (f"note: the host host-a is not used: expected to write {folder}/data/large, of 50000000 bytes; "
             "found: No space left on device") in words
     assert rack.files("host-a", folder / "data") == []
-    assert subprocess.run(["ip", "netns", "pids", FRONT], capture_output=True, text=True).stdout.strip() == ""
+    assert subprocess.run(["ip", "netns", "pids", rack.head], capture_output=True, text=True).stdout.strip() == ""

@@ -148,7 +148,7 @@ def sides(cluster, muster, namespace_of_module, tmp_path_factory):
     """All cases have begun on all sides."""
     folder = tmp_path_factory.mktemp("sides")
     # So many jobs begin at once that these refuse some of their connections.
-    rack = Rack(folder, ["host-a", "host-b"], slots=100, startups="2:50:6")
+    rack = Rack("sides", folder, ["host-a", "host-b"], slots=100, startups="2:50:6")
     found = {}
     for name in ("processes", "hosts"):
         (folder / name).mkdir()

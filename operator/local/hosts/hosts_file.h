@@ -12,7 +12,7 @@ namespace muster::local {
 struct Host {
   std::string name;         // in messages
   std::string destination;  // what ssh is given
-  std::string address;      // an IPv4 address, or a name of one: where others reach the host
+  std::string address;      // an IP address, or a name of one: where others reach the host
   int slots = 0;            // how many replicas it takes; 0: as many as it has processors
   std::string muster;       // the program there
 };

@@ -1,8 +1,8 @@
 #include "operator/local/hosts/survey.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,27 +25,37 @@ constexpr auto kMostTime = std::chrono::seconds(30);
 constexpr size_t kLongestAnswer = 1 << 20;
 constexpr size_t kAtOnce = 256;
 
-// Throws Unavailable.
-std::string ip_of(const std::string& address) {
+// Returns an address of IPv4 if the name has one, else of IPv6. Throws Unavailable.
+std::string ip_of(const std::string& name) {
   addrinfo hints{};
-  hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(address.c_str(), nullptr, &hints, &found); error != 0) {
-    throw Unavailable("expected an IPv4 address, or a name that this machine knows, found \"" +
-                      address + "\": " + ::gai_strerror(error));
+  if (const int error = ::getaddrinfo(name.c_str(), nullptr, &hints, &found); error != 0) {
+    throw Unavailable("expected an IP address, or a name that this machine knows, found \"" + name +
+                      "\": " + ::gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
-  char text[INET_ADDRSTRLEN];
-  const auto& ip = reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr;
-  return ::inet_ntop(AF_INET, &ip, text, sizeof text);
+  const addrinfo* chosen = found;
+  for (const addrinfo* one = found; one != nullptr && chosen->ai_family != AF_INET;
+       one = one->ai_next)
+    if (one->ai_family == AF_INET) chosen = one;
+  char text[NI_MAXHOST];
+  if (const int error = ::getnameinfo(chosen->ai_addr, chosen->ai_addrlen, text, sizeof text,
+                                      nullptr, 0, NI_NUMERICHOST);
+      error != 0)
+    throw Unavailable("no address of " + name + " can be read: " + ::gai_strerror(error));
+  return text;
+}
+
+bool is_loopback(const std::string& ip) {
+  return ip.starts_with("127.") || ip == "::1";
 }
 
 void require_distinct(const std::vector<std::string>& ips, size_t i) {
   for (size_t other = 0; other < i; ++other) {
     if (ips[other] == ips[i])
       throw Unavailable("expected an address of its own, found " + ips[i] + " of an earlier host");
-    if (ips[other].starts_with("127.") != ips[i].starts_with("127.") && !ips[other].empty())
+    if (is_loopback(ips[other]) != is_loopback(ips[i]) && !ips[other].empty())
       throw Unavailable("expected an address that other hosts reach, or none that they do, found " +
                         ips[i] + " beside " + ips[other]);
   }

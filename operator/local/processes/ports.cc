@@ -1,9 +1,9 @@
 #include "operator/local/processes/ports.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <sys/socket.h>
 
+#include <memory>
 #include <set>
 
 #include "common/descriptor.h"
@@ -36,19 +36,23 @@ int choose_port(const std::set<int>& taken, const char* ip = kThisMachine) {
 
 std::string Addresses::of(const std::string& name) const {
   const auto host = hosts.find(name.substr(0, name.find('/')));
-  return (host == hosts.end() ? kThisMachine : host->second) + ":" + std::to_string(ports.at(name));
+  const std::string ip = host == hosts.end() ? kThisMachine : host->second;
+  const bool is_ipv6 = ip.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + ip + "]" : ip) + ":" + std::to_string(ports.at(name));
 }
 
 bool is_port_free(int port, const char* ip) {
-  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(ip, std::to_string(port).c_str(), &hints, &found) != 0) return false;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
+  const Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // Connections of an earlier server that are closing do not count.
   const int yes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  return ::inet_pton(AF_INET, ip, &address.sin_addr) == 1 &&
-         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+  return ::bind(socket.get(), address->ai_addr, address->ai_addrlen) == 0 &&
          ::listen(socket.get(), 1) == 0;
 }
 

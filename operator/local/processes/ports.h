@@ -12,13 +12,13 @@ struct Addresses {
   std::map<std::string, int> ports;
   std::map<std::string, std::string> hosts;  // IP addresses by replica; 127.0.0.1 where left out
 
-  // Returns "IP:port". Precondition: the name has a port.
+  // Returns "IP:port", or "[IP]:port" of IPv6. Precondition: the name has a port.
   std::string of(const std::string& name) const;
   bool operator==(const Addresses&) const = default;
 };
 
-// Returns true if a server could listen on this port of an IPv4 address now. The address "0.0.0.0"
-// stands for all of this machine's addresses, port 0 for any port.
+// Returns true if a server could listen on this port of an IP address now. The address "0.0.0.0"
+// stands for all of this machine's addresses of IPv4, port 0 for any port.
 bool is_port_free(int port, const char* ip = "127.0.0.1");
 
 // Returns so many ports, in no order, on which a server could listen now at any address. Throws

@@ -42,6 +42,18 @@ TEST(Ports, are_free_different_and_kept) {
   EXPECT_EQ(ports, before);
 }
 
+TEST(Ports, are_of_an_address_of_either_family) {
+  const Addresses addresses{{{"chief-0", 21000}, {"ps-0", 21001}, {"worker-0", 21002}},
+                            {{"ps-0", "10.0.0.2"}, {"worker-0", "fd77::2"}}};
+  EXPECT_EQ(addresses.of("chief-0"), "127.0.0.1:21000");
+  EXPECT_EQ(addresses.of("ps-0"), "10.0.0.2:21001");
+  EXPECT_EQ(addresses.of("worker-0"), "[fd77::2]:21002");
+  EXPECT_TRUE(is_port_free(0));
+  EXPECT_FALSE(is_port_free(0, "192.0.2.1"));    // RFC 5737: nobody's
+  EXPECT_FALSE(is_port_free(0, "2001:db8::1"));  // RFC 3849: nobody's
+  EXPECT_FALSE(is_port_free(0, "localhost"));
+}
+
 TEST(Ports, that_are_taken_move_and_are_named) {
   const Server server;
   EXPECT_FALSE(is_port_free(server.port));
