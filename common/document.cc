@@ -17,17 +17,23 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{4} << 20;
+// The parser keeps a piece of every bracket that is open, before anybody can count levels. There
+// may be more than 64 levels, because a block of text may look as if it opened some.
+constexpr size_t kMaxOpenBrackets = 1000;
 
 void require_text(std::string_view text, const std::string& source) {
   if (text.size() > kMaxBytes) {
     throw Malformed(source, "at most 4 MiB of text", std::to_string(text.size()) + " bytes");
   }
+  if (const int line = line_of_excess_bracket(text, kMaxOpenBrackets); line > 0)
+    throw Malformed(source + ":" + std::to_string(line), "at most 64 levels of nesting", "more");
   const size_t bad = find_bad_text(text);
   if (bad == std::string_view::npos) return;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
-  throw Malformed(source + ":" + std::to_string(line), "UTF-8 text",
-                  "the byte " + std::to_string(static_cast<unsigned char>(text[bad])) +
-                      " at offset " + std::to_string(bad));
+  const int byte = static_cast<unsigned char>(text[bad]);
+  throw Malformed(source + ":" + std::to_string(line),
+                  byte < 0x80 ? "text without control characters" : "UTF-8 text",
+                  "the byte " + std::to_string(byte) + " at offset " + std::to_string(bad));
 }
 
 // Returns the place of a parser's complaint. For something that is still open at the end of the
@@ -134,6 +140,10 @@ Document Document::parse(std::string_view text, std::string source) {
     Builder builder(document);
     while (parser.HandleNextDocument(builder)) {
     }
+    const YAML::Mark last = builder.last_quoted();
+    if (is_unclosed_quote(text, byte_of(text, last)))
+      throw Malformed(place_in(document.source_, last),
+                      "a closing quote of the text that begins here", "the end of the text");
   } catch (const YAML::Exception& error) {
     const YAML::Mark mark = place_of(error, text);
     const auto [expected, found] = in_plain_words(error.msg, text, byte_of(text, mark));

@@ -87,6 +87,7 @@ void Document::Builder::OnScalar(const YAML::Mark& mark, const std::string& tag,
     fail(mark, "text", "the escape \\N or \\_; write \\x85 or \\xa0");
   }
   const bool is_plain = tag == "?";
+  if (!is_plain) last_quoted_ = mark;
   Part part{is_plain && !is_key() ? plain_scalar(text) : Json(text), {"", mark.line + 1, {}}};
   keep(mark, anchor, part);
   add(mark, std::move(part), is_plain && text == "<<");

@@ -35,6 +35,9 @@ class Document::Builder : public YAML::EventHandler {
   void OnSequenceEnd() override { pop(); }
   void OnMapEnd() override { pop(); }
 
+  // Where the last text between quotes began.
+  YAML::Mark last_quoted() const { return last_quoted_; }
+
  private:
   struct Part {
     Json value;
@@ -71,6 +74,7 @@ class Document::Builder : public YAML::EventHandler {
   Document& document_;
   std::vector<Level> stack_;
   std::map<YAML::anchor_t, Part> anchors_;
+  YAML::Mark last_quoted_ = YAML::Mark::null_mark();
   int documents_ = 0;
   size_t values_ = 0;
   size_t copied_bytes_ = 0;

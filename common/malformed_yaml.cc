@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
 #include <vector>
 
 #include "common/document.h"
@@ -72,18 +71,22 @@ struct Bracket {
   int line;
 };
 
-// Returns the offset after the closing quote of the quoted text at `at`, or the end of `text`.
-size_t past_quoted(std::string_view text, size_t at) {
+// Returns the offset of the closing quote of the quoted text at `at`, or the end of `text`.
+size_t closing_quote(std::string_view text, size_t at) {
   const char quote = text[at];
-  for (++at; at < text.size() && text[at] != quote; ++at) {
-    if (text[at] == '\\' && quote == '"') ++at;
+  for (++at; at < text.size(); ++at) {
+    const bool is_quote = text[at] == quote;
+    const bool is_escaped = is_quote && quote == '\'' && text.substr(at + 1, 1) == "'";
+    if (is_quote && !is_escaped) break;
+    if (is_escaped || (text[at] == '\\' && quote == '"')) ++at;
   }
-  return at;
+  return std::min(at, text.size());
 }
 
-// Returns the innermost list or object in brackets that is open at the end of `text`. Outside of
-// brackets only the beginning of a value opens one: in `a: b[` it is a character like any other.
-std::optional<Bracket> open_at_the_end_of(std::string_view text) {
+// Returns the lists and objects in brackets that are open at the end of `text`, the innermost last;
+// or where one more than `most` are. Outside of brackets only the beginning of a value opens one:
+// in `a: b[` it is a character like any other.
+std::vector<Bracket> open_at_the_end_of(std::string_view text, size_t most) {
   std::vector<Bracket> open;
   int line = 1;
   char before = '\n';  // the last character that is no space
@@ -95,19 +98,19 @@ std::optional<Bracket> open_at_the_end_of(std::string_view text) {
       continue;
     }
     if ((c == '"' || c == '\'') && begins) {
-      const size_t end = past_quoted(text, at);
-      line += static_cast<int>(
-          std::count(text.begin() + at, text.begin() + std::min(end, text.size()), '\n'));
+      const size_t end = closing_quote(text, at);
+      line += static_cast<int>(std::count(text.begin() + at, text.begin() + end, '\n'));
       at = end;
     } else if ((c == '[' || c == '{') && (begins || !open.empty())) {
       open.push_back({c, line});
+      if (open.size() > most) break;
     } else if ((c == ']' || c == '}') && !open.empty()) {
       open.pop_back();
     }
     if (c == '\n') ++line;
     if (c == '\n' || std::isspace(static_cast<unsigned char>(c)) == 0) before = c;
   }
-  return open.empty() ? std::nullopt : std::optional(open.back());
+  return open;
 }
 
 std::string closing(const Bracket& bracket) {
@@ -132,8 +135,8 @@ Complaint in_plain_words(std::string_view message, std::string_view text, size_t
   if (indentation.find('\t') != indentation.npos) return {"spaces as indentation", "a tab"};
   if (message.starts_with("illegal flow end") || message.starts_with("end of map flow") ||
       message.starts_with("end of sequence flow")) {
-    if (const auto bracket = open_at_the_end_of(text.substr(0, at))) {
-      return {"',' or " + closing(*bracket),
+    if (const auto open = open_at_the_end_of(text.substr(0, at), text.size()); !open.empty()) {
+      return {"',' or " + closing(open.back()),
               at < text.size() ? "neither before this place" : "the end of the text"};
     }
   }
@@ -141,6 +144,16 @@ Complaint in_plain_words(std::string_view message, std::string_view text, size_t
     if (message.starts_with(entry.message)) return {entry.expected, entry.found};
   }
   return {"YAML", "what its grammar has no place for (" + std::string(message) + ")"};
+}
+
+bool is_unclosed_quote(std::string_view text, size_t at) {
+  const bool is_quoted = at < text.size() && (text[at] == '"' || text[at] == '\'');
+  return is_quoted && closing_quote(text, at) == text.size();
+}
+
+int line_of_excess_bracket(std::string_view text, size_t most) {
+  const std::vector<Bracket> open = open_at_the_end_of(text, most);
+  return open.size() > most ? open.back().line : 0;
 }
 
 Malformed::Malformed(std::string where, std::string expected, std::string found)

@@ -154,8 +154,12 @@ class Program {
   void add_job_options(CLI::App* command) {
     command->add_option("JOB.yaml", run_.manifest, "The manifest")->required();
     add_sets(command);
-    command->add_option("--directory", run_.directory,
-                        "Where the job keeps its state, logs and checkpoints (runs/<name>)");
+    command
+        ->add_option("--directory", run_.directory,
+                     "Where the job keeps its state, logs and checkpoints (runs/<name>)")
+        ->check([](const std::string& text) {
+          return text.empty() ? "expected a directory, found an empty text" : "";
+        });
     add_output(command);
   }
 
@@ -260,7 +264,7 @@ class Program {
     command->add_flag("-f,--follow", logs_.follow,
                       "Go on until the job stops; on a cluster, wait for one that is pending");
     command->add_option("--tail", logs_.tail, "Only the last N lines of each")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::Range(0, std::numeric_limits<int>::max()));
     add_output(command);
     on(command, [this] {
       logs_.directory = job_;

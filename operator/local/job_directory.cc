@@ -116,6 +116,7 @@ std::optional<JobState> load_state(const JobDirectory& directory) {
   for (const auto& [name, ip] : member(value, "hosts").items())
     if (ip.is_string()) state.addresses.hosts[name] = ip.get<std::string>();
   state.working_directory = value["workingDirectory"].get<std::string>();
+  state.resume = string_or(value, "resume", "");
   state.wall_seconds = value["wallSeconds"].get<double>();
   for (const Json& replica : value["replicas"]) state.replicas.push_back(to_replica(replica));
   state.status = member(value, "status");
@@ -136,6 +137,7 @@ void save_state(const JobDirectory& directory, const JobState& state) {
   value["ports"] = state.addresses.ports;
   if (!state.addresses.hosts.empty()) value["hosts"] = state.addresses.hosts;
   value["workingDirectory"] = state.working_directory;
+  value["resume"] = state.resume;
   value["wallSeconds"] = state.wall_seconds;
   value["replicas"] = Json::array();
   for (const plan::ObservedReplica& replica : state.replicas) {

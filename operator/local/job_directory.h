@@ -52,6 +52,7 @@ struct JobState {
   int64_t generation = 1;
   Addresses addresses;
   std::string working_directory;  // the folder that relative paths of `training` start at
+  std::string resume;             // the command by which the last run goes on
   double wall_seconds = 0;        // of all runs so far
   std::vector<plan::ObservedReplica> replicas;  // as last seen
   Json status;                                  // as api::to_json writes it; null before the first

@@ -152,9 +152,13 @@ plan::Observed LocalCluster::observe(const api::TrainingJob&) {
     seen.ready =
         seen.phase == Phase::running && (!replica.has_health || prober_.is_ready(seen.uid));
   }
-  observed.progress = api::progress_of(prober_.progress());
   const fs::path& folder = setting_.directory.root();
   const Json results = read_results(folder);
+  Json progress = prober_.progress();
+  // The leader may have ended some steps after its last answer.
+  const int64_t last = integer_or(results, "step", 0);
+  if (progress.is_object() && last > integer_or(progress, "step", last)) progress["step"] = last;
+  observed.progress = api::progress_of(progress);
   observed.results = api::results_of(results);
   observed.final_checkpoint_evaluated = bool_or(evaluation_of(folder, results), "final", false);
   return observed;

@@ -89,7 +89,7 @@ std::string check_address(const std::string& text) {
 }
 
 void add_output(CLI::App* app, Options& options) {
-  app->add_option("-o,--output", options.output, "text or json; text where nothing else is said")
+  app->add_option("-o,--output", options.output, "text or json; of pictures json, else text")
       ->check(CLI::IsMember({"text", "json"}));
 }
 
@@ -115,9 +115,9 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
   CLI::App* command = add_checkpoint_command(
       app, "predict", "What a model says about pictures, or about samples of its data",
       "seven.png --draw drawn", options);
-  CLI::Option* pictures = command->add_option(
-      "PICTURE", options.pictures.pictures,
-      "JPEG and PNG files, and folders of them; the result is JSON, unless -o text is given");
+  CLI::Option* pictures = command->add_option("PICTURE", options.pictures.pictures,
+                                              "JPEG and PNG files, and folders of them; the result "
+                                              "is JSON where -o does not say otherwise");
   command
       ->add_option("--index", options.indices,
                    "Without pictures: numbers of samples of the data, from 0 (0)")

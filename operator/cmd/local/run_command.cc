@@ -409,6 +409,7 @@ int run_job(const RunOptions& options) {
   const auto last = local::RunLock::last_holder(directory);
   const local::RunLock lock(directory);
   JobState state = adopt_state(source);
+  state.resume = run_command(options, directory);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
   if (retries) notes.push_back(retry_failed(source, state));
   const bool goes_on = trains_on(source, state, options);

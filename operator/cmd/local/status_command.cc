@@ -133,8 +133,11 @@ void print_status(const StoredJob& stored, const Json& value) {
                     : state == "Failed"                            ? "go on"
                                                                    : nullptr;
   if (how != nullptr && value["runner"].is_null()) {
-    print(stdout, "\n  To {}: muster run JOB.yaml --directory {}{}\n", how,
-          shown(stored.directory.root()), state == "Failed" ? " --retry" : "");
+    const std::string& known = stored.state.resume;  // a job of an older release has none
+    print(
+        stdout, "\n  To {}: {}{}\n", how,
+        known.empty() ? "muster run JOB.yaml --directory " + shown(stored.directory.root()) : known,
+        state == "Failed" ? " --retry" : "");
   }
 }
 

@@ -17,6 +17,7 @@
 namespace muster::test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -221,6 +222,10 @@ TEST(MusterRun, leaves_no_process_when_it_is_killed_and_resumes_without_counting
   run->signal(SIGKILL);
   for (const std::string& hello : hellos) await_end_of(pid_in(hello));
   EXPECT_EQ(run->wait(), 137);
+  auto status = job.muster({"status", "run"});
+  EXPECT_EQ(status->wait(), kSuccess);
+  EXPECT_THAT(status->output(),
+              AllOf(HasSubstr("To resume: muster run "), Not(HasSubstr("JOB.yaml"))));
 
   auto again = job.run();
   EXPECT_EQ(again->wait(), kSuccess) << again->output();

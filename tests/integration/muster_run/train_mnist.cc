@@ -58,6 +58,8 @@ TEST_F(MnistRun, learns_and_says_so) {
   const Json summary = json("run/summary.json");
   EXPECT_EQ(summary["state"], "Succeeded");
   EXPECT_EQ(summary["step"], 782);  // 50,000 images, 64 a step, the remainder too
+  const Json progress = json("run/job.json")["status"]["progress"];
+  EXPECT_EQ(progress["step"], progress["totalSteps"]) << progress;
   EXPECT_GT(summary["testAccuracy"], 0.93);
   EXPECT_GT(summary["validationAccuracy"], 0.93);
   EXPECT_THAT(summary["weightsDigest"].get<std::string>(), MatchesRegex("[0-9a-f]+"));

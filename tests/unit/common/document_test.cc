@@ -87,12 +87,13 @@ TEST(Document, RefusesWhatItSaysItRefuses) {
       {std::string("a: \xff"), "job.yaml:1: expected UTF-8 text, found the byte 255 at offset 3"},
       {std::string("a: \xed\xa0\x80"), "UTF-8"},
       {std::string("a: \xc0\x80"), "UTF-8"},
-      {std::string("a\0b", 3), "the byte 0"},
+      {std::string("a\0b", 3), "expected text without control characters, found the byte 0"},
       {"a: \"\\0\"", "NUL"},
       {"a: \"b\\_c\"", "job.yaml:1:4: expected text, found the escape"},
       {"\"\\N\": 1", "write \\x85"},
       {"? " + std::string(2000, 'k') + "\n: 1", "1024 bytes"},
       {std::string(65, '[') + std::string(65, ']'), "64 levels"},
+      {"a:\n" + std::string(size_t{3} << 20, '['), "job.yaml:2: expected at most 64 levels"},
       {std::string((size_t{4} << 20) + 1, ' '), "4 MiB"},
   };
   for (const auto& item : cases) {
@@ -123,6 +124,11 @@ TEST(Document, SaysInPlainWordsWhatIsNoYaml) {
        "begins on line 2"},
       {"a: \"b", "expected a closing quote, found the end of the text"},
       {"a: 'b\n---\n'", "expected a closing quote, found the document's end"},
+      {"a: 'c'\nb:\n  - \"echo hello\n",
+       "job.yaml:3:5: expected a closing quote of the text that begins here, found the end of the "
+       "text"},
+      {"a: {b: 'it''s\nc: d\n", "job.yaml:1:8: expected a closing quote"},
+      {"a: \"b\\\"\n", "job.yaml:1:4: expected a closing quote"},
       {"a:\n\tb: 1", "expected spaces as indentation, found a tab"},
       {"a: @b", "a character that cannot begin one"},
       {"a: \"\\q\"", "job.yaml:1:7: expected an escape such as"},
