@@ -26,9 +26,8 @@ class Invalid : public std::runtime_error {
   int exit_code_;
 };
 
-// The error of a GPU, which is of no more use to this process: no retry within it helps. A lost
-// GPU, or a machine whose memory or processor is faulty, is of no use to other processes either, so
-// that another machine is to be tried (`lost`).
+// The error of a GPU, which is of no more use to this process: no retry within it helps. A lost GPU
+// is of no use to other processes either, so that another machine is to be tried.
 class DeviceError : public std::runtime_error {
  public:
   DeviceError(const std::string& message, bool lost) : std::runtime_error(message), lost_(lost) {}

@@ -140,7 +140,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     if (finished_) return true;
     const CollectivePlan& plan = view.collective();
     collective::require_possible(plan);
-    if (!fault_.empty()) throw DeviceError(fault_, /*lost=*/true);
+    if (!fault_.empty()) throw DeviceError(fault_, /*lost=*/true);  // as of a GPU: 71
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
     if (runs(view, prepared_) && plan.generation() == prepared_ && enter(plan, place_in(plan)))
       return true;

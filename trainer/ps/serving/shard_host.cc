@@ -271,7 +271,7 @@ void ShardHost::require_faultless() const {
       fmt::format("{} differed in {} comparisons in a row: the memory or the processor of one of "
                   "their machines is faulty",
                   the_copies(), times),
-      /*lost=*/true);
+      /*lost=*/true);  // as of a GPU: exit code 71
 }
 
 Shard::Counts ShardHost::counts() const {
