@@ -127,7 +127,7 @@ TEST(Document, SaysInPlainWordsWhatIsNoYaml) {
       {"a: 'c'\nb:\n  - \"echo hello\n",
        "job.yaml:3:5: expected a closing quote of the text that begins here, found the end of the "
        "text"},
-      {"a: {b: 'it''s\nc: d\n", "job.yaml:1:8: expected a closing quote"},
+      {"a: b\nc: 'it''s\nd: e\n", "job.yaml:2:4: expected a closing quote"},
       {"a: \"b\\\"\n", "job.yaml:1:4: expected a closing quote"},
       {"a:\n\tb: 1", "expected spaces as indentation, found a tab"},
       {"a: @b", "a character that cannot begin one"},
