@@ -35,7 +35,7 @@ class Document::Builder : public YAML::EventHandler {
   void OnSequenceEnd() override { pop(); }
   void OnMapEnd() override { pop(); }
 
-  // Where the last text between quotes began.
+  // Returns where the last text that is not plain began, such as one between quotes.
   YAML::Mark last_quoted() const { return last_quoted_; }
 
  private:

@@ -91,7 +91,7 @@ std::string call(const std::string& path, const Uid& uid, const std::string& mes
                    message);
 }
 
-// As a message of an exchange is in plaintext, behind its CRC-32C.
+// Returns the message as an exchange in plaintext carries it: behind its CRC-32C.
 std::string sealed(const std::string& message) {
   const uint32_t crc = crc32c(std::as_bytes(std::span(message)));
   return std::string(reinterpret_cast<const char*>(&crc), sizeof crc) + message;

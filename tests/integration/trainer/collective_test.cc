@@ -12,7 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-const Job::Environment kByTcp = {{"MUSTER_SHARED_MEMORY", "0"}};
 constexpr char kRounded[] = "synchronization: {wire: bfloat16}\n";
 
 Json result_of(const std::string& name, const std::string& training, int workers,

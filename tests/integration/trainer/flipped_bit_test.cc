@@ -99,7 +99,7 @@ void flip_and_finish(
 
 TEST(FlippedBitTest, AMemberOfACollectiveIsNamedAndTheGroupGoesBack) {
   Job job("flipped-collective", long_training(kTraining), 0, 2);
-  job.environment = {{"MUSTER_SHARED_MEMORY", "0"}};
+  job.environment = kByTcp;
   job.start_all();
   flip_and_finish(job, "worker", 1, "rank 2 does not hold the state that most members hold",
                   "members opened from checkpoints/ckpt-");
@@ -110,7 +110,7 @@ TEST(FlippedBitTest, AMemberThatComesWithAnotherStateIsNamed) {
   std::string training = long_training(kTraining);
   training.replace(training.find("everySteps: 100"), 15, "everySteps: 1500");
   Job job("flipped-and-lost", training, 0, 2);
-  job.environment = {{"MUSTER_SHARED_MEMORY", "0"}};
+  job.environment = kByTcp;
   job.start_all();
   flip_and_finish(job, "worker", 1, "rank 2 does not hold the state that most members hold",
                   "members opened from checkpoints/ckpt-", [&] {
@@ -145,7 +145,7 @@ void flip_until_it_ends(Job& job, const Job::Replica& faulty, const Job::Replica
 
 TEST(FlippedBitTest, AMemberThatIsNamedThreeTimesInARowLeavesForAnotherMachine) {
   Job job("flipped-again", rarely_saved(), 0, 2);
-  job.environment = {{"MUSTER_SHARED_MEMORY", "0"}};
+  job.environment = kByTcp;
   job.start_all();
   flip_until_it_ends(job, {"worker", 1}, {"worker", 1});
   EXPECT_GT(

@@ -65,4 +65,7 @@ class Job {
   std::map<Replica, std::unique_ptr<Process>> replicas_;
 };
 
+// By TCP the members of a collective hold a state each.
+inline const Job::Environment kByTcp = {{"MUSTER_SHARED_MEMORY", "0"}};
+
 }  // namespace muster::integration

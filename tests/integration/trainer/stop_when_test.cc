@@ -28,8 +28,6 @@ void expect_reached(const Json& result) {
   EXPECT_LT(result["epochs"], 60);
 }
 
-// The members of a collective without shared memory hold a state each.
-const Job::Environment kByTcp = {{"MUSTER_SHARED_MEMORY", "0"}};
 constexpr char kAnotherGeneration[] = "the end needs another generation, in which members compare";
 
 struct Group {
