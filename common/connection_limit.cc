@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "common/host_port.h"
+
 namespace muster {
 
 std::optional<uint64_t> ConnectionLimit::add(uint64_t number, const std::string& address) {
@@ -59,8 +61,7 @@ PeerAddress peer_address(int socket) {
 }
 
 std::string to_text(const PeerAddress& address) {
-  const bool bracketed = address.host.find(':') != std::string::npos;
-  return (bracketed ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+  return join_host_port(address.host, std::to_string(address.port));
 }
 
 }  // namespace muster

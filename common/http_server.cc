@@ -13,6 +13,7 @@
 
 #include "common/connection_limit.h"
 #include "common/error.h"
+#include "common/host_port.h"
 #include "common/whole_number.h"
 
 namespace muster {
@@ -129,10 +130,7 @@ struct HttpServer::Impl {
   }
 
   void listen() {
-    const size_t colon = address.rfind(':');
-    std::string host = address.substr(0, colon);
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    const std::string port = address.substr(colon + 1);
+    const std::string host = host_of(address), port = port_of(address);
     error_code error = listen_at(host, port);
     if (error && host == kEveryAddress) error = listen_at("0.0.0.0", port);  // without IPv6
     if (error) fail(error.message());

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/host_port.h"
 #include "common/json.h"
 
 namespace muster::plan {
@@ -69,12 +70,11 @@ void add_ranks(const api::TrainingJob& job, Role role, int index,
   const int members = chiefs + count(job, Role::worker);
   if ((role != Role::chief && role != Role::worker) || members < 2) return;
   const std::string master = address(chiefs > 0 ? Role::chief : Role::worker, 0);
-  const size_t colon = master.rfind(':');
+  const std::string host = host_of(master), port = port_of(master);
   const std::string rank = std::to_string(role == Role::chief ? 0 : chiefs + index);
   const std::string size = std::to_string(members);
-  const std::array<std::string, kForPytorch.size()> values = {
-      master.substr(0, colon), master.substr(colon + 1), rank, size,
-      master.substr(0, colon), master.substr(colon + 1), rank, size};
+  const std::array<std::string, kForPytorch.size()> values = {host, port, rank, size,
+                                                              host, port, rank, size};
   for (size_t i = 0; i < values.size(); ++i)
     result.variables.emplace_back(kForPytorch[i], values[i]);
 }

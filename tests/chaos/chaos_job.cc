@@ -52,8 +52,9 @@ const Amount& Amount::get() {
     Amount wanted{static_cast<int>(number_in("MUSTER_CHAOS_RUNS", 1)),
                   seconds(number_in("MUSTER_CHAOS_PAUSE", 4)),
                   number_in("MUSTER_CHAOS_SEED", static_cast<uint64_t>(now) % 1'000'000),
-                  number_in("MUSTER_CHAOS_ALL", 0) != 0,
-                  seconds(number_in("MUSTER_CHAOS_HOSTILE", 0))};
+                  number_in("MUSTER_CHAOS_ALL", 0) != 0, std::nullopt};
+    if (const uint64_t hostile = number_in("MUSTER_CHAOS_HOSTILE", 0); hostile > 0)
+      wanted.hostile = seconds(hostile);
     std::cout << "chaos: MUSTER_CHAOS_SEED=" << wanted.seed << " MUSTER_CHAOS_RUNS=" << wanted.runs
               << " MUSTER_CHAOS_PAUSE=" << wanted.pause.count() << std::endl;
     return wanted;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -30,13 +31,13 @@ constexpr int steps_of(int epochs) {
 // How much of it: MUSTER_CHAOS_RUNS (1), MUSTER_CHAOS_PAUSE (seconds, 4: longer than the silence
 // after which a peer is lost) and MUSTER_CHAOS_SEED (from the clock; it is printed).
 // MUSTER_CHAOS_ALL=1: what this system does not allow fails, and is not skipped.
-// MUSTER_CHAOS_HOSTILE: how many seconds an attack by a stranger lasts at least (0).
+// MUSTER_CHAOS_HOSTILE: how many seconds an attack by a stranger lasts (until the job ends).
 struct Amount {
   int runs;  // of each kind of kill; a tenth of them, but one at least, of what takes longer
   seconds pause;
   uint64_t seed;
   bool all;
-  seconds hostile;
+  std::optional<seconds> hostile;
   int few() const { return std::max(1, runs / 10); }
   static const Amount& get();
 };

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/chaos/chaos_job.h"
 #include "tests/chaos/hostile_peer.h"
 #include "tests/slowdown.h"
@@ -12,15 +14,14 @@ constexpr long kMostMore = 96;                    // MiB
 
 using Peaks = std::map<Replica, long>;
 
-// Runs the job to its end, and sees what memory it takes.
-Peaks run_to_end(ChaosJob& job) {
-  Peaks peaks;
-  while (!job.finished()) {
+// Runs the job until it ends, or for so long; adds the memory that it takes to the peaks.
+void run(ChaosJob& job, Peaks& peaks, std::optional<seconds> most = {}) {
+  const auto begun = Clock::now();
+  while (!job.finished() && (!most || Clock::now() - begun < *most)) {
     for (const auto& [replica, peak] : job.peak_memory())
       peaks[replica] = std::max(peaks[replica], peak);
     job.run_for(0.02);
   }
-  return peaks;
 }
 
 // With so many ps; none: of a collective whose members reach each other by TCP. The stranger has no
@@ -39,22 +40,26 @@ TEST_P(HostileTest, BytesAtEveryPortCostNoBitNoRestartAndNoMemory) {
     ChaosJob job("calm", chance, shape);
     const auto begun = Clock::now();
     job.start();
-    ASSERT_NO_THROW(calm = run_to_end(job));
+    ASSERT_NO_THROW(run(job, calm));
     calm_seconds = Clock::now() - begun;
     expect_undisturbed_end(job);
   };
   run_calmly();
-  if (Amount::get().hostile > calm_seconds) {
-    shape.epochs *= 1 + static_cast<int>(Amount::get().hostile / calm_seconds);
+  if (const auto hostile = Amount::get().hostile; hostile && *hostile > calm_seconds) {
+    shape.epochs *= 1 + static_cast<int>(*hostile / calm_seconds);
     run_calmly();
   }
   ChaosJob job("hostile", chance, shape);
-  const HostilePeer stranger(job.ports(), Amount::get().seed);
-  const auto attacked = Clock::now();
-  job.start();
   Peaks peaks;
-  ASSERT_NO_THROW(peaks = run_to_end(job));
-  const std::chrono::duration<double> attack_seconds = Clock::now() - attacked;
+  std::chrono::duration<double> attack_seconds{};
+  {
+    const HostilePeer stranger(job.ports(), Amount::get().seed);
+    const auto begun = Clock::now();
+    job.start();
+    ASSERT_NO_THROW(run(job, peaks, Amount::get().hostile));
+    attack_seconds = Clock::now() - begun;
+  }
+  ASSERT_NO_THROW(run(job, peaks));
   expect_undisturbed_end(job);
   // In plaintext it came through to where messages are read.
   const auto reached = [&](const Replica& replica, const char* text) {

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "common/error.h"
+#include "common/host_port.h"
 #include "common/pause.h"
 #include "common/system_words.h"
 #include "trainer/group/address.h"
@@ -29,14 +30,11 @@ constexpr std::chrono::milliseconds kCrowded{1};
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 Addresses resolve(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
+  const int error = getaddrinfo(host_of(address).c_str(), port_of(address).c_str(), &hints, &found);
   if (error != 0) throw Unavailable(address + ": cannot listen there: " + gai_strerror(error));
   return {found, freeaddrinfo};
 }
@@ -78,7 +76,7 @@ std::vector<Descriptor> listen_at(const std::string& address, std::chrono::milli
       error = errno;
   }
   if (listeners.empty() && error == EAFNOSUPPORT && listening.starts_with("[::]"))
-    return listen_at("0.0.0.0" + address.substr(address.rfind(':')), untaken);
+    return listen_at(join_host_port("0.0.0.0", port_of(address)), untaken);
   if (listeners.empty() || (error != 0 && !is_absent(error)))
     throw Unavailable(address + ": cannot listen there: " + system_words(error));
   return listeners;

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include "common/host_port.h"
 #include "common/whole_number.h"
 
 namespace muster::group {
@@ -31,15 +32,13 @@ bool is_ip(const std::string& text) {
 }
 
 std::string listening_address(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  const std::string host = address.substr(0, colon);
-  if (host == "localhost" || host.front() == '[' || is_ip(host)) return address;
-  return "[::]" + address.substr(colon);
+  const std::string host = host_of(address);
+  if (host == "localhost" || is_ip(host)) return address;
+  return join_host_port("::", port_of(address));
 }
 
 std::string address_at(const std::string& address, const std::string& ip) {
-  const bool bracketed = ip.find(':') != std::string::npos;
-  return (bracketed ? "[" + ip + "]" : ip) + address.substr(address.rfind(':'));
+  return join_host_port(ip, port_of(address));
 }
 
 std::optional<PortRange> port_range(std::string_view text) {

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/host_port.h"
 #include "common/whole_number.h"
 #include "trainer/group/address.h"
 #include "trainer/group/tf_config.h"
@@ -55,9 +56,7 @@ std::string shared_memory_host() {
 }
 
 std::string Membership::reachable_host() const {
-  const std::string address = reachable_address();
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+  return host_of(reachable_address());
 }
 
 Environment read_environment() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "common/host_port.h"
 #include "common/json.h"
 #include "operator/api/progress.h"
 #include "operator/kube/pods/names.h"
@@ -21,8 +22,7 @@ using plan::ObservedReplica;
 constexpr auto kAskAgainAboutNode = 5s;
 
 std::string http_address(const std::string& ip) {
-  const bool is_v6 = ip.find(':') != std::string::npos;
-  return (is_v6 ? "[" + ip + "]" : ip) + ":" + std::to_string(kHttpPort);
+  return join_host_port(ip, std::to_string(kHttpPort));
 }
 
 // A restart of the process in the container, which the kubelet does not see.

@@ -4,8 +4,42 @@
 
 namespace muster::kube {
 
+namespace {
+
+// Whether all that differs is that the replica has ended, and nothing starts in its place.
+bool is_last_end(const api::ReplicaRecord& before, const api::ReplicaRecord& after, bool decided) {
+  api::ReplicaRecord rest = after;
+  rest.exit_code = before.exit_code;
+  rest.succeeded = before.succeeded;
+  rest.failed = before.failed;
+  // One that left when the job was decided has no successor, unless the evaluator has to finish.
+  if (decided && rest.role != api::Role::evaluator) {
+    rest.attempt = before.attempt;
+    rest.restarts_in_place = before.restarts_in_place;
+    rest.replacing = before.replacing;
+  }
+  return rest == before && after != before;
+}
+
+// Takes from `after` the ends that decide nothing. Until they are written, the finalizers of their
+// pods keep them in view.
+void forget_last_ends(const api::JobStatus& before, api::JobStatus& after) {
+  if (before.records.size() != after.records.size()) return;
+  const bool decided = before.is_true("SuccessCriteriaMet") || before.is_true("FailureTarget");
+  bool any = false;
+  for (size_t i = 0; i < before.records.size(); ++i) {
+    if (!is_last_end(before.records[i], after.records[i], decided)) continue;
+    after.records[i] = before.records[i];
+    any = true;
+  }
+  if (any) after.counted_uids = before.counted_uids;
+}
+
+}  // namespace
+
 bool is_report(const api::JobStatus& before, const api::JobStatus& after) {
   api::JobStatus rest = after;
+  forget_last_ends(before, rest);
   rest.progress = before.progress;
   rest.cause = before.cause;
   rest.replica_statuses = before.replica_statuses;

@@ -10,8 +10,9 @@
 namespace muster::kube {
 
 // Whether the change of a status is a report, on which no action depends: progress, the cause,
-// counts of replicas, and the Running condition's texts while it stays as it is. Everything else
-// (decisions, counts that restarts are limited by, attempts) must be written before any action.
+// counts of replicas, the Running condition's texts while it stays as it is, and ends of replicas
+// that decide nothing and get no successor. Everything else (decisions, counts that restarts are
+// limited by, attempts that are to start) must be written before any action.
 bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 
 // Whether `after` would be the job's first status, and says no more than that the job is accepted

@@ -7,6 +7,7 @@
 #include "common/document.h"
 #include "common/environment.h"
 #include "common/file.h"
+#include "common/host_port.h"
 #include "common/json.h"
 
 namespace muster::kube {
@@ -120,15 +121,14 @@ Config load_kubeconfig(const std::filesystem::path& path, const std::string& con
 }
 
 Config in_cluster_config(const std::filesystem::path& account) {
-  std::string host = environment_variable("KUBERNETES_SERVICE_HOST");
+  const std::string host = environment_variable("KUBERNETES_SERVICE_HOST");
   const std::string port = environment_variable("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) {
     throw Invalid(
         "expected KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, which every pod has");
   }
-  if (host.find(':') != std::string::npos) host = "[" + host + "]";
   Config config;
-  config.server = "https://" + host + ":" + port;
+  config.server = "https://" + join_host_port(host, port);
   config.authority.file = account / "ca.crt";
   config.token.file = account / "token";
   config.name_space = read_file(account / "namespace");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
+#include "common/host_port.h"
 #include "common/log.h"
 #include "operator/kube/http/exchange.h"
 #include "operator/kube/http/tls.h"
@@ -87,8 +88,7 @@ web::uri parse_server(const std::string& server) {
 HttpClients::HttpClients(Credentials& credentials)
     : credentials_(credentials), server_(parse_server(credentials.config().server)) {
   const int port = server_.port() > 0 ? server_.port() : server_.scheme() == "https" ? 443 : 80;
-  const bool v6 = server_.host().find(':') != std::string::npos;
-  host_ = (v6 ? "[" + server_.host() + "]" : server_.host()) + ":" + std::to_string(port);
+  host_ = join_host_port(server_.host(), std::to_string(port));
   renew(credentials.current());
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/descriptor.h"
 #include "common/error.h"
+#include "common/host_port.h"
 #include "common/random.h"
 
 namespace muster::local {
@@ -37,8 +38,7 @@ int choose_port(const std::set<int>& taken, const char* ip = kThisMachine) {
 std::string Addresses::of(const std::string& name) const {
   const auto host = hosts.find(name.substr(0, name.find('/')));
   const std::string ip = host == hosts.end() ? kThisMachine : host->second;
-  const bool is_ipv6 = ip.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + ip + "]" : ip) + ":" + std::to_string(ports.at(name));
+  return join_host_port(ip, std::to_string(ports.at(name)));
 }
 
 bool is_port_free(int port, const char* ip) {

@@ -77,6 +77,15 @@ TEST(Environment, OfAScriptWithoutAChiefRanksBeginWithWorker0) {
   EXPECT_FALSE(first.contains("MUSTER_PS_HOSTS"));
 }
 
+TEST(Environment, ForPytorchAnIpv6AddressHasNoBrackets) {
+  const api::TrainingJob job = make_job().workers(2).own_image();
+  const auto at = [](Role, int index) { return "[fd00::" + std::to_string(index) + "]:2222"; };
+  auto worker = variables(environment(job, Role::worker, 1, 0, at));
+  EXPECT_EQ(worker["MASTER_ADDR"], "fd00::0");
+  EXPECT_EQ(worker["PET_MASTER_ADDR"], "fd00::0");
+  EXPECT_EQ(worker["MASTER_PORT"], "2222");
+}
+
 TEST(Environment, OfMusterTrainerHasNoneOfThese) {
   const api::TrainingJob job = make_job().ps(1).chief().workers(2);
   const auto worker = variables(environment(job, Role::worker, 0, 0, address));

@@ -49,6 +49,43 @@ TEST(IsReport, IsNoDecisionAndNoCount) {
   }));
 }
 
+TEST(IsReport, IsAnEndThatDecidesNothing) {
+  using Change = void (*)(api::ReplicaRecord&);
+  const Change succeeds = [](auto& record) { record.exit_code = 0, record.succeeded = true; };
+  const Change fails = [](auto& record) { record.exit_code = 1, record.failed = true; };
+  const Change leaves = [](auto& record) {
+    record.exit_code = 143, ++record.attempt, record.replacing.clear();
+  };
+  const Change restarts = [](auto& record) {
+    record.exit_code = 1, ++record.attempt, record.not_before = kBeginning, ++record.restarts;
+  };
+  struct Case {
+    const char* decided;
+    api::Role role;
+    Change change;
+    bool report;
+  };
+  for (const Case& one :
+       std::initializer_list<Case>{{"", api::Role::worker, succeeds, true},
+                                   {"", api::Role::worker, leaves, false},
+                                   {"", api::Role::worker, restarts, false},
+                                   {"SuccessCriteriaMet", api::Role::evaluator, succeeds, true},
+                                   {"SuccessCriteriaMet", api::Role::evaluator, leaves, false},
+                                   {"SuccessCriteriaMet", api::Role::ps, leaves, true},
+                                   {"FailureTarget", api::Role::worker, fails, true},
+                                   {"FailureTarget", api::Role::ps, restarts, false}}) {
+    api::JobStatus before = status();
+    if (*one.decided) before.conditions.push_back({one.decided, true, "X", "", kBeginning});
+    before.records.resize(2);
+    before.records[1].role = one.role;
+    api::JobStatus after = before;
+    one.change(after.records[1]);
+    after.counted_uids = {"a"};
+    EXPECT_EQ(is_report(before, after), one.report)
+        << one.decided << " " << api::name_of(one.role) << " " << *after.records[1].exit_code;
+  }
+}
+
 api::TrainingJob new_job() {
   api::TrainingJob job;
   job.replicas[api::Role::worker].replicas = 2;
