@@ -1,105 +1,99 @@
 #include "common/http_get.h"
 
-#include <cpprest/http_client.h>
-#include <pplx/threadpool.h>
-
-#include <algorithm>
-#include <array>
-#include <future>
-#include <mutex>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <optional>
 
 #include "common/error.h"
+#include "common/host_port.h"
+#include "common/whole_number.h"
 
 namespace muster {
 
 namespace {
 
-namespace http = web::http;
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
 
-// An answer as it comes in; lives until the chain of tasks that fills it has ended.
-struct Answer {
-  int status = 0;
-  concurrency::streams::streambuf<uint8_t> stream;
-  std::string body;  // at most `most` bytes
-  size_t most = 0;
-  std::array<uint8_t, 16 * 1024> piece;
+constexpr uint32_t kMostOfHead = 8 * 1024;
+
+tcp::endpoint endpoint_of(const std::string& address) {
+  error_code error;
+  const asio::ip::address ip = asio::ip::make_address(host_of(address), error);
+  const auto port = whole_number<uint16_t>(port_of(address), 1, 65535);
+  if (error || !port) throw Unavailable("expected an IP address with a port");
+  return {ip, *port};
+}
+
+// One operation after the other, all of them within one time.
+class Exchange {
+ public:
+  Exchange(const tcp::endpoint& peer, std::chrono::milliseconds timeout)
+      : timeout_(timeout), end_(std::chrono::steady_clock::now() + timeout) {
+    run([&](auto done) { stream_.async_connect(peer, done); });
+  }
+
+  http::response<http::string_body> get(const std::string& host, const std::string& path,
+                                        size_t limit) {
+    http::request<http::empty_body> request(http::verb::get, path, 11);
+    request.set(http::field::host, host);
+    request.set(http::field::connection, "close");
+    run([&](auto done) { http::async_write(stream_, request, done); });
+    http::response_parser<http::string_body> parser;
+    parser.header_limit(kMostOfHead);
+    parser.body_limit(limit);
+    beast::flat_buffer buffer(2 * kMostOfHead);
+    run([&](auto done) { http::async_read(stream_, buffer, parser, done); });
+    return parser.release();
+  }
+
+ private:
+  template <class Start>
+  void run(const Start& start) {
+    std::optional<error_code> result;
+    start([&result](error_code error, size_t = 0) { result = error; });
+    context_.restart();
+    context_.run_until(end_);
+    if (!result) {
+      stream_.close();
+      context_.restart();
+      context_.run();  // until the operation has ended, for its handler refers to `result`
+      throw Unavailable("no whole answer within " + std::to_string(timeout_.count()) + " ms");
+    }
+    if (*result) throw boost::system::system_error(*result);
+  }
+
+  const std::chrono::milliseconds timeout_;
+  const std::chrono::steady_clock::time_point end_;
+  asio::io_context context_{1};
+  beast::tcp_stream stream_{context_};
 };
-
-// Reads the body piece by piece until its end or `most` bytes, however much the peer sends.
-pplx::task<void> read_body(Answer& answer) {
-  const size_t room = answer.most - answer.body.size();
-  if (room == 0) return pplx::task_from_result();
-  return answer.stream.getn(answer.piece.data(), std::min(room, answer.piece.size()))
-      .then([&answer](size_t got) {
-        if (got == 0) return pplx::task_from_result();
-        answer.body.append(reinterpret_cast<const char*>(answer.piece.data()), got);
-        return read_body(answer);
-      });
-}
-
-http::client::http_client_config client_config(std::chrono::milliseconds timeout) {
-  http::client::http_client_config config;
-  config.set_timeout(timeout + std::chrono::seconds(5));  // ours ends first, and says so
-  config.set_max_redirects(0);
-  return config;
-}
 
 }  // namespace
 
-void initialize_http_threads(size_t threads) {
-  static std::once_flag once;
-  std::call_once(once, [threads] {
-    try {
-      crossplat::threadpool::initialize_with_threads(threads);
-    } catch (const std::exception&) {
-      // The program has chosen a pool of its own already.
-    }
-  });
-}
-
 std::string http_get(const std::string& address, const std::string& path,
                      std::chrono::milliseconds timeout, size_t limit) {
-  initialize_http_threads();
-  const std::string url = "http://" + address + path;
-  const auto fail = [&](const std::string& why) { return Unavailable("GET " + url + ": " + why); };
-  pplx::cancellation_token_source cancellation;
-  std::promise<void> promise;
-  std::future<void> done = promise.get_future();
-  Answer answer;
-  answer.most = limit + 1;
+  const auto fail = [&](const std::string& why) {
+    return Unavailable("GET http://" + address + path + ": " + why);
+  };
   try {
-    http::client::http_client client(web::uri("http://" + address), client_config(timeout));
-    const pplx::task<void> chain =
-        client.request(http::methods::GET, web::uri(path).to_string(), cancellation.get_token())
-            .then([&answer](const http::http_response& response) {
-              answer.status = response.status_code();
-              answer.stream = response.body().streambuf();
-              return read_body(answer);
-            })
-            .then([&promise](pplx::task<void> read) {
-              try {
-                read.get();
-                promise.set_value();
-              } catch (...) {
-                promise.set_exception(std::current_exception());
-              }
-            });
-    // cpprestsdk's own timeout is of inactivity: a peer that drips bytes would hold us for ever.
-    const bool in_time = done.wait_for(timeout) == std::future_status::ready;
-    cancellation.cancel();
-    chain.wait();
-    if (!in_time) throw fail("no whole answer within " + std::to_string(timeout.count()) + " ms");
-    done.get();
-  } catch (const Unavailable&) {
-    throw;
-  } catch (const std::exception& error) {
+    auto answer = Exchange(endpoint_of(address), timeout).get(address, path, limit);
+    if (answer.body().size() > limit) throw boost::system::system_error(http::error::body_limit);
+    if (answer.result_int() != 200)
+      throw Unavailable("status " + std::to_string(answer.result_int()));
+    return std::move(answer.body());
+  } catch (const boost::system::system_error& error) {
+    if (error.code() == http::error::body_limit) {
+      throw fail("expected a body of at most " + std::to_string(limit) + " bytes, found more");
+    }
+    throw fail(error.code().message());
+  } catch (const Unavailable& error) {
     throw fail(error.what());
   }
-  if (answer.status != 200) throw fail("status " + std::to_string(answer.status));
-  if (answer.body.size() > limit) {
-    throw fail("expected a body of at most " + std::to_string(limit) + " bytes, found more");
-  }
-  return std::move(answer.body);
 }
 
 }  // namespace muster

@@ -6,12 +6,11 @@
 
 namespace muster {
 
-// Gives cpprestsdk a pool of `threads` threads, once per process: its default of forty doubles the
-// CPU time of a request. Call it before any other use of cpprestsdk; the first call decides.
-void initialize_http_threads(size_t threads = 2);
-
-// Sends GET http://address/path and returns the body. Throws Unavailable on a refused connection, a
-// timeout, a status other than 200, a redirect, or a body of more than `limit` bytes.
+// Sends GET http://address/path and returns the body. The address is an IP address with a port,
+// such as "10.0.0.1:80" or "[fd00::1]:80". The peer may be hostile: no more than the head and
+// `limit` bytes of the body are kept, however much it sends. Throws Unavailable on another address,
+// a refused connection, an answer that is not whole in time, a status other than 200 (a redirect
+// too), or a longer body.
 std::string http_get(const std::string& address, const std::string& path,
                      std::chrono::milliseconds timeout, size_t limit = 64 * 1024);
 

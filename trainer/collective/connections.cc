@@ -170,8 +170,8 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   WireEndpoint endpoint;
   if (!endpoint.ParseFromString(text) || endpoint.host().empty() || endpoint.port() == 0 ||
       endpoint.port() > 65535)
-    throw Invalid("the rendezvous: expected where " + peer.name + " listens, found " +
-                  std::to_string(text.size()) + " bytes of something else");
+    fail(peer, "expected where it listens, found " + std::to_string(text.size()) +
+                   " bytes of something else");
   const std::string port = std::to_string(endpoint.port());
   peer.name += " (" + endpoint.host() + ":" + port + ")";
   Addresses addresses(nullptr, freeaddrinfo);

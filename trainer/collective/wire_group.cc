@@ -110,7 +110,8 @@ std::span<const iovec> WireGroup::destination(int index, Connections::Frame fram
     for (WireFloats& node : peer.nodes) parts_.push_back(node.bytes(own_part(frame.index)));
   } else if (frame.kind == kSum && is_next(frame, peer.sums_received)) {
     parts_.push_back(sum_.bytes(part(frame.index, index)));
-  } else if (frame.kind == kState && frame.index < state_.size() && frame.index == peer.states) {
+  } else if (frame.kind == kState && index == source_ && frame.index < state_.size() &&
+             frame.index == peer.states) {
     parts_.push_back(bytes_of(state_[frame.index]));
   } else if (frame.kind == kDigest && frame.index == 0 && peer.digests == 0) {
     parts_.push_back({&peer.digest, sizeof peer.digest});
@@ -368,6 +369,7 @@ void WireGroup::broadcast(int source, const std::vector<bool>& targets,
       connections_.wait([this] { return connections_.sent(); }, over);
     } else if (targets[static_cast<size_t>(member_)]) {
       state_ = buffers;
+      source_ = source;
       const Peer& from = peers_[static_cast<size_t>(source)];
       connections_.wait([&]() MUSTER_REQUIRES(driving_) { return from.states == buffers.size(); },
                         over);

@@ -47,8 +47,7 @@ class WireGroup {
 
   // The endpoint by which the others connect to this member.
   const std::string& endpoint() const { return connections_.endpoint(); }
-  // Connects to all of them, by their endpoints. Throws Invalid for a malformed endpoint, else
-  // Broken.
+  // Connects to all of them, by their endpoints. Throws Broken, for a malformed endpoint too.
   void connect(const std::vector<std::string>& endpoints, const Session::Watch& watch);
 
   // The member's own nodes' sums, to be written before all_reduce().
@@ -127,6 +126,7 @@ class WireGroup {
   std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);      // of a frame that is received, or
   std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);  // sent
   std::span<const std::span<float>> state_ MUSTER_GUARDED_BY(driving_);  // the state being received
+  int source_ MUSTER_GUARDED_BY(driving_) = -1;                          // from this member
   // The state of the next call or the one under way. The thread that moves frames, ahead_ or the
   // caller, holds driving_.
   std::atomic<size_t> complete_{0};                         // floats of our nodes' sums

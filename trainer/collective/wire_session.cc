@@ -9,12 +9,12 @@ namespace muster::collective {
 
 WireSession::WireSession(std::unique_ptr<WireGroup> group, const GroupShape& shape, int member,
                          State state, uint64_t step, const compute::Optimizer& optimizer)
-    : group_(std::move(group)),
-      nodes_(shape.nodes_of(member)),
+    : nodes_(shape.nodes_of(member)),
       state_(std::move(state)),
       slots_(state_.begin() + 1, state_.end()),
       step_(step),
-      optimizer_(optimizer) {}
+      optimizer_(optimizer),
+      group_(std::move(group)) {}
 
 Session::StepResult WireSession::step(uint64_t step, const Contribution& contribution,
                                       const Arguments& arguments, const Watch& watch) {

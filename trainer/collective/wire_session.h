@@ -32,12 +32,13 @@ class WireSession : public Session {
             const Arguments& arguments) override;
 
  private:
-  const std::unique_ptr<WireGroup> group_;
   const std::vector<compute::Subtree> nodes_;
   State state_;
   std::vector<std::span<float>> slots_;
   uint64_t step_;
   const compute::Optimizer& optimizer_;
+  // The last member: its thread may still receive into the state when this object ends.
+  const std::unique_ptr<WireGroup> group_;
 };
 
 }  // namespace muster::collective

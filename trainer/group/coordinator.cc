@@ -87,6 +87,7 @@ void Coordinator::claim() {
   require_lead();
   rendezvous_.update(suspend);
   newest_ = folder::open_generation(setup_.storage, formation().above());
+  rendezvous_.opened(newest_);
   formation().claimed(newest_);
 }
 
@@ -139,6 +140,7 @@ void step_down(GroupView& view) {
 void Coordinator::require_lead() {
   looked_ = Clock::now();
   const uint64_t newest = folder::newest_generation(setup_.storage);
+  rendezvous_.opened(newest);
   if (!formation().superseded_by(newest)) return;
   folder::require_no_other_owner(setup_.storage, setup_.job_uid);
   throw Superseded("we were taken for lost: generation " + std::to_string(newest) +

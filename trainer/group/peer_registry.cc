@@ -14,6 +14,8 @@ namespace muster::group {
 
 namespace {
 
+constexpr size_t kMostMoreTraining = 4096;  // bytes
+
 std::string differs(const std::string& what, const std::string& expected,
                     const std::string& found) {
   if (expected == found) return "";
@@ -25,6 +27,8 @@ std::string training_differs(const PeerRegistry::Expected& expected, const Hello
   const std::string text =
       differs("training fingerprint", expected.training_fingerprint, hello.training_fingerprint());
   if (text.empty()) return "";
+  // Reading costs the square of the number of fields.
+  if (hello.training().size() > 2 * expected.training.size() + kMostMoreTraining) return text;
   const Json ours = parse_or_null(expected.training);
   const Json theirs = parse_or_null(hello.training());
   if (!ours.is_object() || !theirs.is_object()) return text;
@@ -55,17 +59,14 @@ std::string name_of(const Hello& hello) {
          std::to_string(hello.attempt());
 }
 
-// A generation is possible only if another one can follow it.
 bool can_be(const ShardState& state, int shards) {
-  return state.generation() < folder::kLastGeneration &&
-         state.ByteSizeLong() <= PeerRegistry::kMostState &&
+  return state.ByteSizeLong() <= PeerRegistry::kMostState &&
          static_cast<int64_t>(state.shard()) < shards && state.step() <= kMostCounted &&
          is_possible(state.base()) && is_possible(state.sums()) && is_possible(state.sums_before());
 }
 
 bool can_be(const MemberState& state) {
-  return std::max(state.generation(), state.prepared()) < folder::kLastGeneration &&
-         state.endpoint().size() <= PeerRegistry::kMostEndpoint &&
+  return state.endpoint().size() <= PeerRegistry::kMostEndpoint &&
          state.ByteSizeLong() <= PeerRegistry::kMostState && is_possible(state.position());
 }
 
@@ -82,6 +83,13 @@ bool can_be(const PeerMessage& message, const std::string& role, int shards) {
          message.stalls_size() <= PeerRegistry::kMostStalls &&
          std::ranges::all_of(message.stalls(),
                              [](const StallMessage& stall) { return can_be(stall); });
+}
+
+// Returns the newest generation that a message names.
+uint64_t newest_of(const PeerMessage& message) {
+  uint64_t newest = std::max(message.member().generation(), message.member().prepared());
+  for (const ShardState& state : message.shards()) newest = std::max(newest, state.generation());
+  return newest;
 }
 
 // Returns the size of what is kept of a hello: its training is needed only for an objection.
@@ -175,9 +183,16 @@ std::string PeerRegistry::admit(uint64_t connection, const Hello& hello, Time no
   return "";
 }
 
+void PeerRegistry::opened(uint64_t generation) {
+  newest_ = std::max(newest_, generation);
+}
+
+// The generation that opens next is above those that peers name: one that is too high could never
+// be followed.
 bool PeerRegistry::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
-  if (found == peers_.end() || !can_be(message, found->second.hello.role(), expected_.shards))
+  if (found == peers_.end() || newest_of(message) > newest_ + kMostAhead ||
+      !can_be(message, found->second.hello.role(), expected_.shards))
     return false;
   found->second.heard = now;
   if (message.shards_size() > 0)

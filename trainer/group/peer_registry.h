@@ -12,6 +12,9 @@
 
 namespace muster::group {
 
+// The bytes, at most, of a text that is logged or told and may repeat what a peer has said.
+constexpr size_t kMostTold = 2000;
+
 // Returns what a peer of another job is told. The text does not say which job this is, because a
 // peer that knows a job's uid is told in what else it differs.
 std::string of_another_job(const std::string& uid);
@@ -37,6 +40,8 @@ class PeerRegistry {
   static constexpr int kMostStalls = 8;
   static constexpr size_t kMostHello = 4096;       // beside the training
   static constexpr size_t kMostRemembered = 4096;  // processes
+  // No peer is of a generation that is so far above the newest one that is known to be open.
+  static constexpr uint64_t kMostAhead = 1 << 20;
 
   struct Expected {
     std::string job_uid;
@@ -75,6 +80,8 @@ class PeerRegistry {
   std::string admit(uint64_t connection, const Hello& hello, Time now);
   // Returns why the peer's results may differ in their bits from those of rank 0's kind, or empty.
   std::string other_bits(const Hello& hello) const;
+  // Tells that this generation is open, as rank 0 has seen on the storage.
+  void opened(uint64_t generation);
   // Returns false if the connection must end: another process has taken its place, or the message
   // is impossible.
   bool heard(uint64_t connection, const PeerMessage& message, Time now);
@@ -116,6 +123,7 @@ class PeerRegistry {
   Expected expected_;
   std::map<uint64_t, Peer> peers_;
   std::vector<uint64_t> replaced_;
+  uint64_t newest_ = 0;                // generation that is known to be open
   std::deque<uint64_t> incarnations_;  // of all peers so far, in the order of their joining
 };
 

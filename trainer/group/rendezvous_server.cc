@@ -4,6 +4,7 @@
 
 #include "common/log.h"
 #include "common/mutex.h"
+#include "common/shorten.h"
 #include "nlohmann/json.hpp"
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "trainer/group/grpc_server.h"
@@ -15,7 +16,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kShutdown{1000};
-constexpr size_t kMostLogged = 2000;  // bytes of a text from a stranger
 }  // namespace
 
 struct RendezvousServer::Impl {
@@ -148,9 +148,9 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   }
 
  private:
-  void reject(const std::string& objection) MUSTER_REQUIRES(impl_.mutex) {
-    log::warning("a peer may not join: " + objection.substr(0, kMostLogged),
-                 {{"peer", context_->peer()}});
+  void reject(const std::string& long_objection) MUSTER_REQUIRES(impl_.mutex) {
+    const std::string objection = shorten(long_objection, kMostTold);
+    log::warning("a peer may not join: " + objection, {{"peer", context_->peer()}});
     outgoing_.set_rejected(objection);
     dismiss();
   }
@@ -158,8 +158,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   void put_off(const std::string& why) MUSTER_REQUIRES(impl_.mutex) {
     if (std::exchange(impl_.put_off, incoming_.hello().incarnation()) !=
         incoming_.hello().incarnation())
-      log::warning("a peer has to wait: " + why.substr(0, kMostLogged),
-                   {{"peer", context_->peer()}});
+      log::warning("a peer has to wait: " + why, {{"peer", context_->peer()}});
     outgoing_.set_put_off(why);
     dismiss();
   }
@@ -272,6 +271,11 @@ void RendezvousServer::wait_for_change(std::chrono::milliseconds wait) {
   impl_->changed.wait_for(
       lock, wait, [&]() MUSTER_REQUIRES(impl_->mutex) { return impl_->revision != impl_->seen; });
   impl_->seen = impl_->revision;
+}
+
+void RendezvousServer::opened(uint64_t generation) {
+  const MutexLock lock(impl_->mutex);
+  impl_->registry.opened(generation);
 }
 
 void RendezvousServer::update(const std::function<void(GroupView&)>& change) {

@@ -31,6 +31,8 @@ class RendezvousServer {
   void inspect(const std::function<void(const PeerRegistry&)>& read) const;
   // Waits until the registry changes, or for at most `wait`.
   void wait_for_change(std::chrono::milliseconds wait);
+  // Tells the registry that a generation is open.
+  void opened(uint64_t generation);
   // Changes the view and sends it to everybody.
   void update(const std::function<void(GroupView&)>& change);
   GroupView view() const;

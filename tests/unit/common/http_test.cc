@@ -214,7 +214,7 @@ TEST(Http, GetGivesUpOnAServerThatHangs) {
 }
 
 TEST(Http, GetGivesUpOnAServerThatDrips) {
-  const RawServer body("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "x");
+  const RawServer body("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", "x");
   EXPECT_THAT(get_error(body.address()), HasSubstr("within 300 ms"));
   const RawServer head("HTTP/1.1 200 OK\r\n", "X: y\r\n");
   EXPECT_THAT(get_error(head.address()), HasSubstr("within 300 ms"));
@@ -224,6 +224,47 @@ TEST(Http, GetGivesUpOnABodyThatDoesNotEnd) {
   const RawServer endless("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n",
                           std::string(100000, 'x'));
   EXPECT_THAT(get_error(endless.address()), HasSubstr("at most 1000 bytes"));
+}
+
+// Sizes of chunks are hexadecimal. A library may take a sign too, or keep a chunk until it is
+// whole.
+TEST(Http, GetRefusesHostileChunks) {
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const char* size : {"-2", "-1", "+5", "0x5", "ffffffffffffffffff", "", "g"}) {
+    const RawServer server(head + size + "\r\n", "x");
+    EXPECT_THAT(get_error(server.address()), HasSubstr("GET http://")) << size;
+  }
+  for (const char* size : {"7fffffff", "fffffffffffffffe"}) {
+    const RawServer server(head + size + "\r\n", std::string(1000, 'x'));
+    EXPECT_THAT(get_error(server.address()), HasSubstr("at most 1000 bytes")) << size;
+  }
+  const RawServer extended(head + "5;" + std::string(1'000'000, 'x'), "x");
+  EXPECT_THAT(get_error(extended.address()), HasSubstr("GET http://"));
+  const RawServer good(head + "5\r\nhello\r\n0\r\n\r\n", "");
+  EXPECT_EQ(http_get(good.address(), "/", 5s), "hello");
+}
+
+TEST(Http, GetRefusesAHeadThatDoesNotEnd) {
+  const RawServer endless("HTTP/1.1 200 OK\r\n", "X: " + std::string(10'000, 'x') + "\r\n");
+  EXPECT_THAT(get_error(endless.address()), HasSubstr("header limit"));
+}
+
+TEST(Http, GetTakesABodyThatEndsWithItsConnection) {
+  const Listener listener;
+  std::thread peer([&] {
+    const int fd = listener.accept_one();
+    char request[4096];
+    const std::string answer = "HTTP/1.0 200 OK\r\n\r\nhello";
+    EXPECT_GT(recv(fd, request, sizeof request, 0), 0);
+    EXPECT_GT(send(fd, answer.data(), answer.size(), MSG_NOSIGNAL), 0);
+    close(fd);
+  });
+  EXPECT_EQ(http_get(listener.address(), "/", 5s), "hello");
+  peer.join();
+}
+
+TEST(Http, GetAsksNoNameServer) {
+  EXPECT_THAT(get_error("localhost:80"), HasSubstr("expected an IP address with a port"));
 }
 
 TEST(Http, GetRefusesWhatIsNoHttp) {

@@ -5,7 +5,9 @@
 #include "common/document.h"
 #include "common/error.h"
 #include "common/log.h"
+#include "common/shorten.h"
 #include "trainer/group/membership.h"
+#include "trainer/group/peer_registry.h"
 
 namespace muster::ps {
 
@@ -226,7 +228,9 @@ bool ExchangeStream::gather(const Push& message, size_t count, size_t at_byte) {
   return true;
 }
 
-void ExchangeStream::reject(uint64_t sequence, const std::string& message) {
+// The message may repeat what a stranger has sent.
+void ExchangeStream::reject(uint64_t sequence, const std::string& long_message) {
+  const std::string message = shorten(long_message, group::kMostTold);
   Json who = {{"peer", peer_}, {"rank", rank_}};
   if (host_) who["shard"] = host_->shard();
   log::warning("a member was rejected: " + message, who);

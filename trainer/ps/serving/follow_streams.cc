@@ -73,6 +73,8 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     if (message.has_hello() == (host_ != nullptr))
       return host_ ? "expected one greeting, found another" : "expected a greeting, found none";
     if (message.has_hello()) {
+      if (message.has_state() || message.has_update() || message.floats() > 0)
+        return "expected a greeting alone, found more beside it";
       greet(message.hello());
       if (!host_)
         return "shard " + std::to_string(greeting_.opening().shard()) +

@@ -41,6 +41,8 @@ grpc::Status status_of(const std::function<void()>& work) {
     if (error.exit_code() == kDiverged) return {grpc::StatusCode::DATA_LOSS, error.what()};
     if (error.exit_code() == kProtocol) return {grpc::StatusCode::PERMISSION_DENIED, error.what()};
     return {grpc::StatusCode::INVALID_ARGUMENT, error.what()};
+  } catch (const std::exception& error) {  // no memory, for one
+    return {grpc::StatusCode::UNAVAILABLE, error.what()};
   }
   return grpc::Status::OK;
 }

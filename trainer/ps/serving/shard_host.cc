@@ -11,6 +11,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/shorten.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/compute/engine.h"
@@ -384,22 +385,22 @@ void ShardHost::lose_standby() {
 
 Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& message,
                                   std::span<const float> values) {
-  const auto reject = [](const char* why) {
+  const auto reject = [](const std::string& why) {
     Acknowledgement reply;
     reply.set_status(Acknowledgement::REJECTED);
-    reply.set_message(why);
+    reply.set_message(shorten(why, group::kMostTold));
     return reply;
   };
   const MutexLock lock(mutex_);
   try {
-    if (message.has_hello()) check(greeting.opening());
+    if (message.has_hello() || message.has_state()) check(greeting.opening());
     if (!hosted_) build(greeting.opening());
     const Acknowledgement reply = hosted_->follow(greeting, message, values, answers_);
     deliver_locked();
     return reply;
   } catch (const Invalid& error) {
     return reject(error.what());
-  } catch (const Unavailable& error) {  // no threads: the sender tries again
+  } catch (const std::exception& error) {  // no threads or memory: the sender tries again
     return reject(error.what());
   }
 }

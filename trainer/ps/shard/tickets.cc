@@ -50,11 +50,16 @@ void Tickets::release_all() {
 }
 
 bool Tickets::may_follow(uint64_t next) const {
-  return next <= next_ || (next <= total_ && next - next_ <= kMostAtOnce);
+  return next <= next_ ||
+         (next <= total_ && next - next_ <= kMostAtOnce - std::min(kMostAtOnce, open()));
 }
 
 void Tickets::follow(uint64_t next) {
   for (; next_ < next; ++next_) returned_.push_back(next_);
+}
+
+uint64_t Tickets::open() const {
+  return returned_.size() + held_.size();
 }
 
 std::vector<uint64_t> Tickets::outstanding() const {

@@ -23,8 +23,8 @@ class Tickets {
   void release(uint64_t holder);
   void release_all();
   // Records that another copy has handed out all tickets below `next`; here they have no holder.
-  // Precondition: may_follow(). There are never more of them than members, of which there are at
-  // most kMostAtOnce, and none beyond the last ticket.
+  // Precondition: may_follow(). Never more are open than there are members, of which there are at
+  // most kMostAtOnce, and none is beyond the last ticket.
   static constexpr uint64_t kMostAtOnce = uint64_t{1} << 20;
   bool may_follow(uint64_t next) const;
   void follow(uint64_t next);
@@ -35,6 +35,8 @@ class Tickets {
   std::vector<uint64_t> outstanding() const;  // held or returned, ascending
 
  private:
+  uint64_t open() const;  // held or returned
+
   uint64_t next_ = 0;
   uint64_t total_ = 0;
   uint64_t per_epoch_ = 0;

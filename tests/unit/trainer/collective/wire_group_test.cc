@@ -140,11 +140,11 @@ TEST(WireGroupTest, EveryMemberHearsTheDigestsOfAll) {
 
 TEST(WireGroupTest, WhatIsNoEndpointIsRefused) {
   WireGroup group(shape_of(2), 1, 1000, "127.0.0.1", group::identity_of_tests());
-  EXPECT_THROW(group.connect({"nonsense", ""}, patient()), Invalid);
+  EXPECT_THROW(group.connect({"nonsense", ""}, patient()), WireGroup::Broken);
   WireEndpoint endpoint;
   endpoint.set_host("127.0.0.1");
   endpoint.set_port(65536);
-  EXPECT_THROW(group.connect({endpoint.SerializeAsString(), ""}, patient()), Invalid);
+  EXPECT_THROW(group.connect({endpoint.SerializeAsString(), ""}, patient()), WireGroup::Broken);
 }
 
 TEST(WireGroupTest, WhereNobodyListensNobodyIsFound) {

@@ -195,13 +195,16 @@ TEST(PeerRegistryTest, WhoHasLostItsPlaceMayTakeItOnceItIsFree) {
   EXPECT_EQ(registry.admit(3, process(1, 1000), kStart), "");
 }
 
-TEST(PeerRegistryTest, NobodyIsOfAGenerationThatIsNone) {
+TEST(PeerRegistryTest, NobodyIsOfAGenerationThatCannotBeOpen) {
+  constexpr uint64_t kOpen = 7, kMost = kOpen + PeerRegistry::kMostAhead;
   PeerRegistry registry(expected());
+  registry.opened(kOpen);
+  registry.opened(kOpen - 1);
   EXPECT_EQ(registry.admit(1, hello("ps", 0), kStart), "");
   PeerMessage message;
-  message.add_shards()->set_generation(folder::kLastGeneration - 1);
+  message.add_shards()->set_generation(kMost);
   EXPECT_TRUE(registry.heard(1, message, kStart));
-  for (const uint64_t none : {folder::kLastGeneration, ~uint64_t{0}}) {
+  for (const uint64_t none : {kMost + 1, folder::kLastGeneration - 1, ~uint64_t{0}}) {
     message.mutable_shards(0)->set_generation(none);
     EXPECT_FALSE(registry.heard(1, message, kStart));
     PeerMessage member;
@@ -211,7 +214,21 @@ TEST(PeerRegistryTest, NobodyIsOfAGenerationThatIsNone) {
     member.mutable_member()->set_prepared(none);
     EXPECT_FALSE(registry.heard(1, member, kStart));
   }
-  EXPECT_EQ(registry.held(0, 0)->generation(), folder::kLastGeneration - 1);
+  EXPECT_EQ(registry.held(0, 0)->generation(), kMost);
+}
+
+TEST(PeerRegistryTest, ATrainingThatIsMuchLongerIsNotRead) {
+  PeerRegistry::Expected job = expected();
+  job.training = R"({"epochs": 2})";
+  PeerRegistry registry(job);
+  Hello other = hello("worker", 0);
+  other.set_training_fingerprint("other");
+  other.set_training(R"({"epochs": 3})");
+  EXPECT_THAT(registry.admit(1, other, kStart), HasSubstr("training.epochs: expected 2 "));
+  std::string fields = R"({"epochs": 3)";
+  for (int i = 0; fields.size() < 3'000'000; ++i) fields += ",\"" + std::to_string(i) + "\":0";
+  other.set_training(fields + "}");
+  EXPECT_THAT(registry.admit(2, other, kStart), HasSubstr("expected training fingerprint"));
 }
 
 // What would be told to all others has its bounds.
@@ -489,6 +506,11 @@ class SilentReaderTest : public RendezvousTest {
     EXPECT_EQ(present(), members);
     server_.wait_for_change(milliseconds(0));  // seen
   }
+  GroupMessage read() {
+    GroupMessage message;
+    EXPECT_TRUE(stream_->Read(&message));
+    return message;
+  }
   // The stream's end is the server's next change.
   void expect_ended() {
     server_.wait_for_change(milliseconds(20000));
@@ -505,12 +527,15 @@ class SilentReaderTest : public RendezvousTest {
   std::unique_ptr<grpc::ClientReaderWriter<PeerMessage, GroupMessage>> stream_;
 };
 
-TEST_F(SilentReaderTest, IsSentAwayWhenItMayNotJoin) {
+// A long rejection would stay unwritten as long as nobody reads it.
+TEST_F(SilentReaderTest, IsToldLittleWhenItMayNotJoin) {
   await_members(0);
   PeerMessage stranger;
   *stranger.mutable_hello() = hello("worker", 0);
   stranger.mutable_hello()->set_job_uid(much_);
   say(stranger);
+  EXPECT_THAT(read().rejected(), testing::AllOf(HasSubstr("expected this job's uid"),
+                                                testing::SizeIs(testing::Le(kMostTold))));
   expect_ended();
 }
 

@@ -117,6 +117,15 @@ TEST(ShardHostTest, ASecondCopyThatCannotBeIsRefused) {
     EXPECT_EQ(follow(one.change), Acknowledgement::REJECTED) << one.what;
     EXPECT_TRUE(shards.host(0).state().serving());
   }
+  // The greeting itself may have come with a message that was never taken.
+  const ForwardHello good = greeting;
+  greeting.mutable_opening()->set_members(~0u);
+  EXPECT_EQ(follow([](auto&) {}), Acknowledgement::REJECTED);
+  greeting = good;
+  greeting.mutable_opening()->set_generation(~uint64_t{0});
+  EXPECT_EQ(follow([](auto&) {}), Acknowledgement::REJECTED);
+  EXPECT_TRUE(shards.host(0).state().serving());
+  greeting = good;
   EXPECT_EQ(follow([](auto&) {}), Acknowledgement::OK);
   EXPECT_FALSE(shards.host(0).state().serving());
 }

@@ -716,6 +716,8 @@ TEST(TicketsTest, ACopyIsNotToldOfMoreThanMembersHold) {
   tickets.follow(7);
   EXPECT_THAT(tickets.outstanding(), ElementsAre(5, 6));
   EXPECT_TRUE(tickets.may_follow(3));
+  EXPECT_TRUE(tickets.may_follow(7 + Tickets::kMostAtOnce - 2));
+  EXPECT_FALSE(tickets.may_follow(7 + Tickets::kMostAtOnce - 1)) << "two are open already";
 }
 
 TEST(TicketsTest, ASlowHolderWhoseTicketWasReleasedMayStillDoIt) {
