@@ -11,6 +11,19 @@ const Json& containers_of(const Json& pod_template) {
   return member(member(pod_template, "spec"), "containers");
 }
 
+// Returns the container with the first of these names that is there, else the only one, or null.
+const Json& first_of(const Json& pod_template, std::initializer_list<const char*> names) {
+  static const Json none;
+  const Json& containers = containers_of(pod_template);
+  if (!containers.is_array()) return none;
+  for (const char* name : names) {
+    for (const Json& container : containers) {
+      if (string_or(container, "name", "") == name) return container;
+    }
+  }
+  return containers.size() == 1 ? containers[0] : none;
+}
+
 // The known fields of a container: otherwise only Kubernetes would notice a misspelt one.
 const std::vector<std::string>& container_fields() {
   static const std::vector<std::string> fields = {
@@ -113,17 +126,14 @@ bool is_reserved(const std::string& variable) {
 }
 
 const Json& counting_container(const Json& pod_template) {
-  static const Json none;
-  const Json& containers = containers_of(pod_template);
-  if (!containers.is_array()) return none;
-  for (const char* name : {"trainer", "tensorflow"}) {
-    for (const Json& container : containers) {
-      if (string_or(container, "name", "") == name) return container;
-    }
-  }
-  return containers.size() == 1 ? containers[0] : none;
+  return first_of(pod_template, {"trainer", "tensorflow"});
 }
 
+const Json& counting_container(const TrainingJob& job, Role role) {
+  const Json& pod_template = job.replicas.at(role).pod_template;
+  if (job.tfjob.name.empty()) return counting_container(pod_template);
+  return first_of(pod_template, {"tensorflow", "trainer"});
+}
 void check_templates(const Document& document, Problems& problems) {
   Checker(document, problems).run();
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common/problems.h"
+#include "operator/api/training_job.h"
 
 namespace muster::api {
 
@@ -17,5 +18,8 @@ bool is_reserved(const std::string& variable);
 // Returns the container that counts (named trainer, else tensorflow, else the only one) of a
 // PodTemplateSpec, or null.
 const Json& counting_container(const Json& pod_template);
+// Returns that of a role's template. For a job that a TFJob owns, tensorflow goes before trainer:
+// it is the one that kubeflow.org/v1 looks at.
+const Json& counting_container(const TrainingJob& job, Role role);
 
 }  // namespace muster::api

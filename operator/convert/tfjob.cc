@@ -152,8 +152,8 @@ class TfJobConversion {
     Json& scheduling = spec()["schedulingPolicy"];
     scheduling = Json::object();
     copy(original, "minAvailable", scheduling, "minAvailable");
-    copy(original, "queue", scheduling, "queue");
-    copy(original, "priorityClass", scheduling, "priorityClass");
+    for (const char* field : {"queue", "priorityClass"})
+      if (!string_or(original, field, "").empty()) copy(original, field, scheduling, field);
     copy(original, "scheduleTimeoutSeconds", scheduling, "timeout");
     result_.to_set.emplace_back(
         "spec.schedulingPolicy.gang: volcano or scheduler-plugins; for TFJobs the "
@@ -165,7 +165,8 @@ class TfJobConversion {
 
   void set_limits() {
     Json& limits = spec()["runPolicy"];
-    limits["backoffLimit"] = integer_or(policy_, "backoffLimit", kUnlimited);
+    limits["backoffLimit"] =
+        std::min<int64_t>(integer_or(policy_, "backoffLimit", kUnlimited), kUnlimited);
     if (!restarts_ && member(policy_, "backoffLimit").is_null()) limits.erase("backoffLimit");
     copy(policy_, "activeDeadlineSeconds", limits, "activeDeadlineSeconds");
     copy(policy_, "ttlSecondsAfterFinished", limits, "ttlSecondsAfterFinished");

@@ -145,6 +145,20 @@ void account_failure(Draft& draft, const ObservedReplica& replica) {
   }
 }
 
+// Fails a job that would wait for ever: without a chief, workers decide it, and all have ended.
+void fail_without_workers(Draft& draft) {
+  const int workers = draft.desired(Role::worker);
+  if (draft.stage() != Stage::active || draft.job.decided_by == api::DecidedBy::chief ||
+      workers == 0)
+    return;
+  for (int index = 0; index < workers; ++index) {
+    const ReplicaRecord& record = draft.record(Role::worker, index);
+    if (!record.succeeded && !record.failed) return;
+  }
+  decide_failure(draft, "NoWorkerLeft",
+                 "all workers have ended, and not all that decide it with success");
+}
+
 }  // namespace
 
 void count_ends(Draft& draft) {
@@ -161,6 +175,7 @@ void count_ends(Draft& draft) {
   std::for_each(failures, ended.end(), [&](const ObservedReplica* replica) {
     if (!is_accounted_for(draft, *replica)) account_failure(draft, *replica);
   });
+  fail_without_workers(draft);
 }
 
 }  // namespace muster::plan

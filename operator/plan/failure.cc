@@ -48,7 +48,7 @@ std::optional<Verdict> by_rule(const api::TrainingJob& job, const ObservedReplic
 std::optional<Verdict> by_restart_policy(const api::TrainingJob& job,
                                          const ObservedReplica& replica) {
   if (!restarts_never(job, replica)) return std::nullopt;
-  return Verdict{FailureAction::fail_job, false, "RestartPolicyNever"};
+  return Verdict{FailureAction::fail_job, false, kRestartPolicyNever};
 }
 
 std::optional<Verdict> by_disruption(const api::TrainingJob&, const ObservedReplica& replica) {

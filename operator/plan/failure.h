@@ -6,6 +6,8 @@
 
 namespace muster::plan {
 
+inline constexpr const char* kRestartPolicyNever = "RestartPolicyNever";  // of a verdict
+
 // The decision of the failure policy on the end of one replica.
 struct Verdict {
   api::FailureAction action = api::FailureAction::restart_replica;
@@ -25,7 +27,7 @@ bool left_as_asked(const ObservedReplica& replica);
 // 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, if given,
 //    must hold. `ignore` restarts the replica without counting, with the same back-off as any
 //    restart, so that a crash loop that is ignored stays a slow one.
-// 3. restartPolicy Never: the job fails.
+// 3. restartPolicy Never: the job fails (with enableDynamicWorker a worker is given up instead).
 // 4. A disruption: restarted, not counted.
 // 5. With `training`, a permanent exit code (common/exit_code.h): the job fails.
 // 6. Otherwise: restarted and counted.

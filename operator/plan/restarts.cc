@@ -59,8 +59,12 @@ std::string limit_used_up(const Draft& draft, const std::string& end) {
 void give_up(Draft& draft, api::ReplicaRecord& record, const std::string& reason,
              const std::string& message) {
   record.failed = true;
-  if (record.role != Role::evaluator) return decide_failure(draft, reason, message);
-  draft.warn("EvaluatorGivenUp", message + "; the job goes on without it");
+  const bool may_be_missing = record.role == Role::worker && draft.job.enable_dynamic_worker &&
+                              reason == kRestartPolicyNever;
+  if (record.role != Role::evaluator && !may_be_missing)
+    return decide_failure(draft, reason, message);
+  const char* given_up = may_be_missing ? "WorkerGivenUp" : "EvaluatorGivenUp";
+  draft.warn(given_up, message + "; the job goes on without it");
 }
 
 void restart_everybody(Draft& draft) {

@@ -23,7 +23,8 @@ void end_round(Draft& draft);
 // Returns `end` and the addition that no restart is left.
 std::string limit_used_up(const Draft& draft, const std::string& end);
 
-// Marks the replica as failed for good, and fails the job with it, unless it is an evaluator.
+// Marks the replica as failed for good, and fails the job with it, unless it is an evaluator, or a
+// worker that may be missing: one that is never restarted, under enableDynamicWorker.
 void give_up(Draft& draft, api::ReplicaRecord& record, const std::string& reason,
              const std::string& message);
 

@@ -54,13 +54,16 @@ def test_the_client_of_tfjobs_finds_all_it_knows(cluster, namespace, training):
     assert config["task"] == {"type": "worker", "index": 0} and config["environment"] == "cloud"
     [address] = config["cluster"]["ps"]
     assert address.startswith(f"{ps}.{namespace}.svc") and address.endswith(":2222")
-    ip = cluster.get("pod", ps, namespace=namespace)["status"]["podIP"]
+    ip = eventually(lambda: cluster.get("pod", ps, namespace=namespace)["status"].get("podIP"), within=60)
     resolve = f"ping -c 1 -W 1 {address.partition(':')[0]} 2>&1 || true"
     eventually(lambda: f"({ip})" in cluster.kubectl("exec", worker, "--", "sh", "-c", resolve, namespace=namespace), within=60)
     assert cluster.kubectl("get", "tfjobs.kubeflow.org", namespace=namespace).splitlines()[1].split()[:2] == ["mnist", "Running"]
     jobs.tell_all(cluster, namespace, "mnist", "exit 0", role="worker")
     training.wait_for_job_conditions("mnist", timeout=120, polling_interval=1)
     assert training.is_job_succeeded("mnist") and not training.is_job_running("mnist")
+    status = cluster.get("tfjobs.kubeflow.org", "mnist", namespace=namespace)["status"]
+    assert status["completionTime"]
+    assert status["replicaStatuses"] == {kind: {"active": 0, "succeeded": 1, "failed": 0} for kind in ("PS", "Worker")}
     told = cluster.get("events", "--field-selector", "involvedObject.kind=TFJob", namespace=namespace)
     assert {"TFJobRunning", "TFJobSucceeded"} <= {event["reason"] for event in told}
     training.delete_job("mnist")

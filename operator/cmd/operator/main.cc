@@ -108,12 +108,16 @@ void add_flags(CLI::App& app, Flags& flags) {
       "Who may ask a replica for /metrics and /progress, as a list of NetworkPolicyPeers "
       "in JSON: the operators at least. With it each job with spec.training gets a "
       "NetworkPolicy; without it none does");
-  app.add_option("--tfjobs", flags.options.tfjobs,
+  app.add_option("--tfjobs", flags.options.tfjobs.taken,
                  "Run TFJobs (kubeflow.org/v1) too: `marked` ones, with spec.runPolicy.managedBy "
                  "muster.dev/operator, or `all`, also those of the training-operator, which must "
                  "not run then; their CustomResourceDefinition must be there")
       ->transform(CLI::CheckedTransformer(std::map<std::string, kube::TakenTfJobs>{
           {"marked", kube::TakenTfJobs::marked}, {"all", kube::TakenTfJobs::all}}));
+  app.add_option("--tfjob-gang-scheduler", flags.options.tfjobs.gang_scheduler,
+                 "Gang scheduler that places the replicas of every TFJob; without it their "
+                 "schedulingPolicy has no meaning")
+      ->check(CLI::IsMember({"volcano", "scheduler-plugins"}));
   app.add_flag("--kueue", options.kueue,
                "Let jobs with the label kueue.x-k8s.io/queue-name wait in that queue of Kueue, "
                "whose CustomResourceDefinitions (v1beta2) must be there");

@@ -71,7 +71,7 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
       controller_(tfjobs_, report_trouble, {}, &metrics_) {
   watch(cluster_.jobs(), kube::training_jobs(), "", &needed_);
   // Other jobs are run although the definitions of TFJobs and queues may be missing.
-  if (options_.tfjobs != kube::TakenTfJobs::none)
+  if (options_.tfjobs.taken != kube::TakenTfJobs::none)
     watch(tfjobs_.tfjobs(), kube::tfjobs(), "", nullptr);
   if (options_.kueue) watch_queues();
   watch(cluster_.pods(), kube::pods(), kube::kJobLabel, &needed_);

@@ -28,8 +28,8 @@ struct OperatorOptions {
   bool elects_leader = true;            // else this process always leads
   kube::LeaseSettings lease;
   kube::KubeCluster::Settings cluster;
-  bool kueue = false;                                  // jobs may wait in queues of Kueue
-  kube::TakenTfJobs tfjobs = kube::TakenTfJobs::none;  // that run beside TrainingJobs
+  bool kueue = false;                   // jobs may wait in queues of Kueue
+  kube::TfJobCluster::Settings tfjobs;  // that run beside TrainingJobs
 };
 
 // Wakes threads that wait for something to do.

@@ -60,6 +60,7 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
       plan::environment(job, replica.role, replica.index, replica.attempt, address);
   Json list = Json::array();
   for (const auto& [name, value] : environment.variables) {
+    if (is_tfjob(job) && plan::is_for_pytorch(name)) continue;
     if (name != "TF_CONFIG" || !is_tfjob(job)) {
       list.push_back(variable(name, value));
     } else if (api::replicas_of(job) > 1) {
@@ -158,7 +159,7 @@ void restrict(Json& spec, Json& container) {
 
 // A user's own program answers no probes.
 bool runs_trainer(const api::TrainingJob& job, api::Role role) {
-  const Json& container = api::counting_container(job.replicas.at(role).pod_template);
+  const Json& container = api::counting_container(job, role);
   const Json& command = member(container, "command");
   return command.is_null() || command.empty();
 }
@@ -181,7 +182,7 @@ bool asks_for_gpus(const Json& container) {
 // Libraries of GPUs exchange data through shared memory, of which a container has 64 MiB by itself.
 void add_gpus(const api::TrainingJob& job, api::Role role, Json& spec, Json& container) {
   const Json& devices = member(job.training, "devices");
-  if (!asks_for_gpus(api::counting_container(job.replicas.at(role).pod_template)))
+  if (!asks_for_gpus(api::counting_container(job, role)))
     container["resources"]["limits"][kGpus] = devices.is_number_integer() ? devices : Json(1);
   spec["tolerations"].push_back({{"key", kGpus}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   spec["volumes"].push_back({{"name", kSharedMemoryVolume}, {"emptyDir", {{"medium", "Memory"}}}});
@@ -197,8 +198,9 @@ bool are_sized(const Json& resources) {
 }
 
 // A pod that requests nothing is the first that a node without memory throws out.
-void add_requests(const Json& of_template, Json& container) {
-  const bool sized = are_sized(member(api::counting_container(of_template), "resources")) ||
+void add_requests(const api::TrainingJob& job, api::Role role, Json& container) {
+  const Json& of_template = job.replicas.at(role).pod_template;
+  const bool sized = are_sized(member(api::counting_container(job, role), "resources")) ||
                      are_sized(member(member(of_template, "spec"), "resources"));
   if (!sized)
     container["resources"]["requests"] = {{"cpu", kRequestedCpu}, {"memory", kRequestedMemory}};
@@ -241,7 +243,7 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
     if (!job.status.keys().empty()) add_keys(job, spec, container);
     if (gpus) add_gpus(job, replica.role, spec, container);
   }
-  add_requests(job.replicas.at(replica.role).pod_template, container);
+  if (!is_tfjob(job)) add_requests(job, replica.role, container);
   add_storage(job, spec, container);
   spec["containers"] = Json::array({std::move(container)});
   spec.update(gang_pod_spec(job));

@@ -135,13 +135,15 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
             const PodSettings& settings) {
   const Json& of_user = job.replicas.at(replica.role).pod_template;
   const std::string container =
-      string_or(api::counting_container(of_user), "name", kDefaultContainer);
+      string_or(api::counting_container(job, replica.role), "name", kDefaultContainer);
   Json users_spec = member(of_user, "spec").is_object() ? member(of_user, "spec") : Json::object();
   // Reserved names in a template are refused by validation; here they lose, in any container.
   if (users_spec.contains("containers")) drop_variables(users_spec["containers"], api::is_reserved);
   Json spec = merge_template(default_pod_spec(job, replica, container, settings), users_spec);
   spec["restartPolicy"] = restart_policy_of(job, replica.role, users_spec);
-  if (!is_tfjob(job)) {  // else the pod's name is the host name, and no Service has the job's name
+  if (is_tfjob(job)) {  // the pod's name is the host name, and no Service has the job's name
+    add_tfjob_port(spec["containers"], container);
+  } else {
     spec["hostname"] = host_name(job, replica.role, replica.index);
     spec["subdomain"] = job.name;
   }

@@ -1,5 +1,7 @@
 #include "operator/kube/pods/tfjob_pods.h"
 
+#include <algorithm>
+
 #include "common/json.h"
 #include "operator/api/templates.h"
 #include "operator/kube/pods/names.h"
@@ -15,7 +17,7 @@ constexpr const char* kPortName = "tfjob-port";
 constexpr const char* kJobRoleLabel = "training.kubeflow.org/job-role";
 
 const Json& ports_of(const api::TrainingJob& job, api::Role role) {
-  return member(api::counting_container(job.replicas.at(role).pod_template), "ports");
+  return member(api::counting_container(job, role), "ports");
 }
 
 // Returns the named ports of the role's container as a Service has them, and the port in TF_CONFIG.
@@ -79,6 +81,18 @@ int tfjob_port(const api::TrainingJob& job, api::Role role) {
     if (string_or(port, "name", "") == kPortName)
       return static_cast<int>(integer_or(port, "containerPort", kPeerPort));
   return kPeerPort;
+}
+
+void add_tfjob_port(Json& containers, const std::string& container_name) {
+  if (!containers.is_array()) return;  // the API server refuses it
+  for (Json& container : containers) {
+    if (string_or(container, "name", "") != container_name) continue;
+    Json& ports = container["ports"];
+    const bool declared = std::ranges::any_of(
+        ports, [](const Json& port) { return string_or(port, "name", "") == kPortName; });
+    const bool is_list = ports.is_null() || ports.is_array();
+    if (is_list && !declared) ports.push_back({{"name", kPortName}, {"containerPort", kPeerPort}});
+  }
 }
 
 Json tfjob_labels(const api::TrainingJob& job, api::Role role, int index) {

@@ -30,6 +30,9 @@ std::string tfjob_base_name(const api::TrainingJob& job);
 // Returns the port in TF_CONFIG: the one named `tfjob-port` of the role's container, else 2222.
 int tfjob_port(const api::TrainingJob& job, api::Role role);
 
+// Adds that port to the container of this name, unless it declares one.
+void add_tfjob_port(Json& containers, const std::string& container_name);
+
 // Returns the labels by which scripts, dashboards and the client of TFJobs find a pod.
 Json tfjob_labels(const api::TrainingJob& job, api::Role role, int index);
 

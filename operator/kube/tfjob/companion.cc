@@ -4,6 +4,7 @@
 
 #include "common/digest.h"
 #include "common/json.h"
+#include "operator/api/templates.h"
 #include "operator/api/training_job.h"
 #include "operator/convert/tfjob.h"
 #include "operator/kube/api/metadata.h"
@@ -16,6 +17,19 @@ constexpr size_t kLongestName = 40;   // of a TrainingJob
 constexpr size_t kLongestLabel = 63;  // the TFJob's name is one of the labels of its pods
 constexpr size_t kDigestLength = 8;
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+// A TFJob may have variables that a TrainingJob may not, because the operator sets them.
+void drop_reserved_variables(Json& replica_specs) {
+  const auto is_reserved = [](const Json& variable) {
+    return api::is_reserved(string_or(variable, "name", ""));
+  };
+  for (Json& replica : replica_specs) {
+    if (!member(member(replica["template"], "spec"), "containers").is_array()) continue;
+    for (Json& container : replica["template"]["spec"]["containers"])
+      if (member(container, "env").is_array())
+        std::erase_if(container["env"].get_ref<Json::array_t&>(), is_reserved);
+  }
+}
 
 }  // namespace
 
@@ -46,7 +60,7 @@ std::string companion_name(const std::string& tfjob_name) {
          sha256(tfjob_name).substr(0, kDigestLength);
 }
 
-Json companion_of(const Json& tfjob) {
+Json companion_of(const Json& tfjob, const std::string& gang_scheduler) {
   const std::string name = name_of(tfjob).name;
   static const std::regex kLabel("[a-z]([-a-z0-9]*[a-z0-9])?");
   if (!std::regex_match(name, kLabel))
@@ -71,6 +85,11 @@ Json companion_of(const Json& tfjob) {
   spec.erase("managedBy");
   if (!spec.contains("suspend")) spec["suspend"] = false;  // said, whatever the default is
   spec["runPolicy"].erase("ttlSecondsAfterFinished");      // the TFJob goes, and the job with it
+  drop_reserved_variables(spec["replicaSpecs"]);
+  if (gang_scheduler.empty())
+    spec.erase("schedulingPolicy");
+  else
+    spec["schedulingPolicy"]["gang"] = gang_scheduler;
   Json& made = job["metadata"];
   made["name"] = companion_name(name);
   made["annotations"][kTfJobGenerationAnnotation] = generation_of(tfjob);

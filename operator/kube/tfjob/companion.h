@@ -30,7 +30,9 @@ inline constexpr const char* kTfJobGenerationAnnotation = "muster.dev/tfjob-gene
 std::string generation_of(const Json& tfjob);
 std::string tfjob_generation_of(const Json& companion);
 
-// Returns the companion as it is to be created. Throws Invalid, with every problem of the TFJob.
-Json companion_of(const Json& tfjob);
+// Returns the companion as it is to be created, with this schedulingPolicy.gang; without one, the
+// TFJob's schedulingPolicy has no meaning, as in v1. Throws Invalid, with every problem of the
+// TFJob.
+Json companion_of(const Json& tfjob, const std::string& gang_scheduler = "");
 
 }  // namespace muster::kube

@@ -50,10 +50,10 @@ bool is_told_otherwise(const std::string& reason) {
 }  // namespace
 
 TfJobCluster::TfJobCluster(cluster::Cluster& inner, Transport& transport,
-                           Store<WholeObject>& training_jobs, TakenTfJobs taken,
+                           Store<WholeObject>& training_jobs, Settings settings,
                            Environment environment)
     : inner_(inner),
-      taken_(taken),
+      settings_(std::move(settings)),
       environment_(std::move(environment)),
       transport_(transport, environment_.leads),
       client_(transport_),
@@ -72,7 +72,7 @@ void TfJobCluster::tfjob_changed(const WholeObject* before, const WholeObject* a
     if (key != meta.key() && after != nullptr) long_names_[key] = meta.key();
     if (after == nullptr) long_names_.erase(key);
   }
-  if (is_gone && is_taken(before->json(), taken_) && environment_.leads())
+  if (is_gone && is_taken(before->json(), settings_.taken) && environment_.leads())
     environment_.count(Count::deleted, meta.name_space);
   const bool same = before != nullptr && after != nullptr && !is_gone &&
                     before->meta.generation == after->meta.generation &&
@@ -98,7 +98,7 @@ std::optional<Json> TfJobCluster::tfjob_of(const std::string& key) const {
   const std::optional<WholeObject> object = tfjobs_.get(named);
   if (!object || object->meta.deleted) return std::nullopt;
   Json tfjob = object->json();
-  if (!is_taken(tfjob, taken_)) return std::nullopt;
+  if (!is_taken(tfjob, settings_.taken)) return std::nullopt;
   return tfjob;
 }
 
@@ -139,8 +139,7 @@ void TfJobCluster::try_later(const std::string& key, const std::function<void()>
 // A TFJob that has finished is not run again, whatever became of its companion.
 void TfJobCluster::keep_companion(const std::string& key, const Json& tfjob,
                                   const Json* companion) {
-  const Json& status = member(tfjob, "status");
-  if (is_tfjob_finished(status) && !is_refused_tfjob(status)) return end_in_time(key, tfjob);
+  if (is_tfjob_over(tfjob)) return end_in_time(key, tfjob);
   if (companion != nullptr && owner_uid_of(*companion) != uid_of(tfjob))
     return tell_of_taken_name(tfjob, *companion);
   if (companion == nullptr) return make_companion(key, tfjob);
@@ -161,14 +160,13 @@ void TfJobCluster::tell_of_taken_name(const Json& tfjob, const Json& other) {
 
 void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   try {
-    client_.create(training_jobs(), companion_of(tfjob));
+    client_.create(training_jobs(), companion_of(tfjob, settings_.gang_scheduler));
     environment_.count(Count::created, name_of(tfjob).name_space);
     log::info("a TrainingJob is made for the TFJob", {{"job", key}});
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
-    if (is_new(tfjob, "refused " + generation_of(tfjob)))
-      write_status(tfjob, refused_tfjob_status(tfjob, error.what(), now()));
+    write_status(tfjob, refused_tfjob_status(tfjob, error.what(), now()));
   }
 }
 
@@ -190,7 +188,7 @@ void TfJobCluster::update_companion(const std::string& key, const Json& companio
 
 // Returns false if no more than a suspension, which is a part of the change, could be done by now.
 bool TfJobCluster::change_companion(const std::string& key, Json companion, const Json& tfjob) {
-  const Json wanted = companion_of(tfjob);
+  const Json wanted = companion_of(tfjob, settings_.gang_scheduler);
   Json changed = companion;
   changed["spec"] = wanted["spec"];
   changed["metadata"]["annotations"][kTfJobGenerationAnnotation] = generation_of(tfjob);
@@ -231,7 +229,8 @@ bool TfJobCluster::is_new(const Json& tfjob, const std::string& what) {
 }
 
 void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
-  const Json& seconds = member(member(tfjob["spec"], "runPolicy"), "ttlSecondsAfterFinished");
+  const Json& seconds =
+      member(member(member(tfjob, "spec"), "runPolicy"), "ttlSecondsAfterFinished");
   const auto completed = api::parse_time(string_or(tfjob["status"], "completionTime", ""));
   if (!seconds.is_number_integer() || !completed) return;
   const api::Time due = plan::later_by(*completed, std::max<int64_t>(0, seconds.get<int64_t>()));
@@ -253,7 +252,7 @@ bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobSta
 
 void TfJobCluster::tell(const Json& tfjob, const api::TrainingJob& job,
                         const api::JobStatus& status) {
-  if (uid_of(tfjob) == job.tfjob.uid) write_status(tfjob, tfjob_status(tfjob, job, status));
+  if (uid_of(tfjob) == job.tfjob.uid) write_status(tfjob, tfjob_status(tfjob, job, status, now()));
 }
 
 // A PUT has the UID and the version, so that no status of an earlier TFJob of this name is written.
@@ -279,8 +278,7 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
     if (type == "Failed") environment_.count(Count::failed, name.name_space);
     if (type == "Restarting") environment_.count(Count::restarted, name.name_space);
   }
-  if (is_tfjob_finished(status) && !is_tfjob_finished(before))
-    environment_.wake(companion_key(name), now());  // time to live
+  if (is_tfjob_finished(status)) environment_.wake(companion_key(name), now());  // time to live
 }
 
 // Pods of one replica have one name, so that a replica may have to wait for one. That is no trouble

@@ -20,6 +20,11 @@ namespace muster::kube {
 // the rest is the cluster's below it. Keys are those of TrainingJobs. Thread-safe as that cluster.
 class TfJobCluster final : public cluster::Cluster {
  public:
+  struct Settings {
+    TakenTfJobs taken = TakenTfJobs::none;
+    std::string gang_scheduler;  // as schedulingPolicy.gang, of all TFJobs; empty: none
+  };
+
   // The training-operator counts these of its jobs.
   enum class Count { created, deleted, successful, failed, restarted };
 
@@ -32,7 +37,7 @@ class TfJobCluster final : public cluster::Cluster {
 
   // `training_jobs` is the view of `inner`. All references must outlive it.
   TfJobCluster(cluster::Cluster& inner, Transport& transport, Store<WholeObject>& training_jobs,
-               TakenTfJobs taken, Environment environment);
+               Settings settings, Environment environment);
 
   // A Reflector fills it.
   Store<WholeObject>& tfjobs() { return tfjobs_; }
@@ -73,7 +78,7 @@ class TfJobCluster final : public cluster::Cluster {
   void emit(const Json& tfjob, EventText text) const;
 
   cluster::Cluster& inner_;
-  const TakenTfJobs taken_;
+  const Settings settings_;
   const Environment environment_;
   LeaderTransport transport_;
   const Client client_;

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "operator/api/status.h"
 #include "operator/kube/api/metadata.h"
+#include "operator/kube/tfjob/companion.h"
 
 namespace muster::kube {
 
@@ -14,13 +15,15 @@ constexpr const char* kRefused = "TFJobFailedValidation";
 
 struct Named {
   const char* type;
-  const char* of_job;  // in its message, if it is true
+  const char* of_companion;  // the condition that says it first
+  const char* of_job;        // in the message, if it is true
 };
 // A job has them in this order, which decides between those of one second.
 constexpr Named kConditions[] = {
-    {"Suspended", "is suspended"}, {"Restarting", "is restarting"},
-    {"Running", "is running"},     {"Succeeded", "successfully completed"},
-    {"Failed", "has failed"},
+    {"Suspended", "Suspended", "is suspended"},
+    {"Restarting", "Restarting", "is restarting"},
+    {"Succeeded", "SuccessCriteriaMet", "successfully completed"},
+    {"Failed", "FailureTarget", "has failed"},
 };
 
 // Returns the time without a fraction of a second, which kubeflow.org/v1 does not have.
@@ -67,12 +70,42 @@ bool is_true(const Json& condition) {
   return string_or(condition, "status", "") == "True";
 }
 
+// Adds Running: the chief runs, or, where there is none, any worker. It is absent until then.
+void add_running(const Json& tfjob, const api::TrainingJob& job, const api::JobStatus& status,
+                 api::Time now, Json& conditions) {
+  const bool has_chief = job.replicas.contains(api::Role::chief);
+  const auto deciding =
+      status.replica_statuses.find(has_chief ? api::Role::chief : api::Role::worker);
+  const bool runs = deciding != status.replica_statuses.end() && deciding->second.ready > 0;
+  const Json& before = tfjob_condition(member(tfjob, "status"), "Running");
+  if (!runs && before.is_null()) return;
+  const std::string since =
+      is_true(before) == runs ? string_or(before, "lastTransitionTime", "") : text_of(now);
+  conditions.push_back(condition("Running", runs, "TFJobRunning",
+                                 "TFJob " + name_of(tfjob).key() + " is running.", since));
+}
+
+// Replicas that do not end by themselves, as ps, are stopped by a success and have succeeded.
+Json counts_of(const api::ReplicaSpec& spec, const api::ReplicaStatus& counts, bool succeeded) {
+  if (!succeeded)
+    return {{"active", counts.ready}, {"succeeded", counts.succeeded}, {"failed", counts.failed}};
+  return {{"active", 0}, {"succeeded", spec.replicas - counts.failed}, {"failed", counts.failed}};
+}
+
+// The message of a refused TFJob begins with this, so that it is known when its spec has changed.
+std::string refusal_of(const Json& tfjob) {
+  return "Generation " + generation_of(tfjob) + " of this TFJob was refused: ";
+}
+
 }  // namespace
 
-Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::JobStatus& status) {
+Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::JobStatus& status,
+                  api::Time now) {
+  if (const Json& before = member(tfjob, "status"); is_true(tfjob_condition(before, "Succeeded")))
+    return before;
   Json conditions = Json::array({created(tfjob)});
   for (const Named& named : kConditions) {
-    const api::Condition* found = status.find(named.type);
+    const api::Condition* found = status.find(named.of_companion);
     if (found == nullptr || is_being_suspended(*found)) continue;
     const bool resumed = found->type == "Suspended" && !found->status;
     std::string message =
@@ -82,6 +115,7 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
                                    resumed ? "TFJobResumed" : std::string("TFJob") + named.type,
                                    message, text_of(found->last_transition)));
   }
+  add_running(tfjob, job, status, now, conditions);
   // Conditions that are false come first, then Created, because its time is of another clock.
   const auto place = [](const Json& one) {
     const bool follows = is_true(one) && one["type"] != "Created";
@@ -90,17 +124,24 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
   std::stable_sort(conditions.begin(), conditions.end(),
                    [&](const Json& a, const Json& b) { return place(a) < place(b); });
   Json result = {{"conditions", std::move(conditions)}, {"replicaStatuses", Json::object()}};
-  for (const auto& [role, counts] : status.replica_statuses)
-    result["replicaStatuses"][type_of(job, role)] = {
-        {"active", counts.active}, {"succeeded", counts.succeeded}, {"failed", counts.failed}};
+  const bool succeeded = status.is_true("SuccessCriteriaMet");
+  for (const auto& [role, spec] : job.replicas) {
+    const auto counts = status.replica_statuses.find(role);
+    if (counts != status.replica_statuses.end())
+      result["replicaStatuses"][type_of(job, role)] = counts_of(spec, counts->second, succeeded);
+  }
   if (status.start_time) result["startTime"] = text_of(*status.start_time);
-  if (status.completion_time) result["completionTime"] = text_of(*status.completion_time);
+  for (const char* decision : {"SuccessCriteriaMet", "FailureTarget"})
+    if (status.is_true(decision))
+      result["completionTime"] = text_of(status.find(decision)->last_transition);
   return result;
 }
 
 Json refused_tfjob_status(const Json& tfjob, const std::string& why, api::Time now) {
-  return {{"conditions", {created(tfjob), condition("Failed", true, kRefused, why, text_of(now))}},
-          {"completionTime", text_of(now)}};
+  const std::string message = refusal_of(tfjob) + why;
+  return {
+      {"conditions", {created(tfjob), condition("Failed", true, kRefused, message, text_of(now))}},
+      {"completionTime", text_of(now)}};
 }
 
 const Json& tfjob_condition(const Json& status, const std::string& type) {
@@ -110,13 +151,16 @@ const Json& tfjob_condition(const Json& status, const std::string& type) {
   return none;
 }
 
-bool is_refused_tfjob(const Json& status) {
-  return string_or(tfjob_condition(status, "Failed"), "reason", "") == kRefused;
-}
-
 bool is_tfjob_finished(const Json& status) {
   return is_true(tfjob_condition(status, "Succeeded")) ||
          is_true(tfjob_condition(status, "Failed"));
+}
+
+bool is_tfjob_over(const Json& tfjob) {
+  const Json& status = member(tfjob, "status");
+  const Json& failed = tfjob_condition(status, "Failed");
+  if (string_or(failed, "reason", "") != kRefused) return is_tfjob_finished(status);
+  return string_or(failed, "message", "").starts_with(refusal_of(tfjob));
 }
 
 std::vector<Json> tfjob_news(const Json& before, const Json& after) {

@@ -35,7 +35,7 @@ CASES = {
     "secured": ["security.networkPolicy.monitoringNamespaces={monitoring,logs}",
                 "security.allowedServiceAccounts={trainer,loader}"],
     "open jobs": ["security.networkPolicy.enabled=false"],
-    "tfjobs": ["tfjob.enabled=true", "tfjob.take=all"],
+    "tfjobs": ["tfjob.enabled=true", "tfjob.take=all", "tfjob.gangScheduler=volcano"],
     "tfjobs of some": ["tfjob.enabled=true", "tfjob.crd=false", "watchNamespaces={team-a}"],
     "no hook": ["uninstall.releasePods=false"],
 }

@@ -140,7 +140,8 @@ class Rendered(unittest.TestCase):
         self.assertLessEqual(needed, rights(CASES["tfjobs"], "ClusterRole"))
         self.assertLessEqual(needed, rights(CASES["tfjobs of some"], "Role"))
         self.assertFalse({right for right in rights([], "ClusterRole", "Role") if "tfjobs" in right[0]})
-        self.assertIn("--tfjobs=all", operator(objects(CASES["tfjobs"]))["containers"][0]["args"])
+        args = operator(objects(CASES["tfjobs"]))["containers"][0]["args"]
+        self.assertLessEqual({"--tfjobs=all", "--tfjob-gang-scheduler=volcano"}, set(args))
         self.assertNotIn("--tfjobs", str(operator(objects())))
 
     def test_the_definition_of_tfjobs_is_there_if_it_is_wanted_and_is_kept(self):

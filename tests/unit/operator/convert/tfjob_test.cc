@@ -82,6 +82,9 @@ TEST(ConvertTfjob, LimitsHaveTheDefaultsOfATfjob) {
   EXPECT_EQ(converted_tfjob({"spec.runPolicy=null"}).job["spec"]["runPolicy"],
             Json::parse(R"({"backoffLimit": 100000, "cleanPodPolicy": "None"})"))
       << "without a limit a TFJob restarts for ever";
+  EXPECT_EQ(converted_tfjob({"spec.runPolicy.backoffLimit=2147483647"})
+                .job["spec"]["runPolicy"]["backoffLimit"],
+            100000);
   const Converted one =
       converted_tfjob({"spec.runPolicy={activeDeadlineSeconds: 60, "
                        "ttlSecondsAfterFinished: 0, suspend: true}",
@@ -160,6 +163,12 @@ TEST(ConvertTfjob, WhatATrainingJobDoesOtherwiseIsNamed) {
   EXPECT_THAT(one.not_carried, Contains(HasSubstr("minResources: ")));
   EXPECT_THAT(one.not_carried, Contains(HasSubstr("evaluator: its failure fails a TFJob")));
   EXPECT_THAT(one.not_carried, Contains(HasSubstr("port tfjob-port: 3333; TF_CONFIG says port")));
+}
+
+TEST(ConvertTfjob, AnEmptyQueueIsNone) {
+  const Converted one =
+      converted_tfjob({R"(spec.runPolicy.schedulingPolicy={queue: "", priorityClass: ""})"});
+  EXPECT_EQ(one.job["spec"]["schedulingPolicy"], Json::object());
 }
 
 TEST(ConvertTfjob, WhoeverManagesAJobStillDoes) {

@@ -545,5 +545,65 @@ TEST(Failure, AnEvaluatorWithAPermanentExitCodeIsGivenUp) {
   }
 }
 
+JobBuilder dynamic() {
+  return make_job().own_image().ps(1).workers(2).dynamic_workers().never_restart(Role::worker);
+}
+
+TEST(Failure, AWorkerThatMayBeMissingFailsNoJob) {
+  Scene scene(dynamic().decided_by(api::DecidedBy::worker_zero).rule({1}, {}, {}, kFail));
+  scene.start();
+  scene.fail(Role::worker, 1, 137);
+  const Plan plan = scene.step();
+  EXPECT_THAT(plan.events.at(0).reason, "WorkerGivenUp");
+  EXPECT_EQ(created(plan), "");
+  EXPECT_FALSE(scene.has("FailureTarget"));
+  EXPECT_EQ(scene.job.status.replica_statuses[Role::worker].failed, 1);
+  scene.succeed(Role::worker, 0);
+  scene.step();
+  EXPECT_TRUE(scene.has("SuccessCriteriaMet"));
+}
+
+TEST(Failure, AnythingElseOfAJobWithDynamicWorkersDoes) {
+  const struct {
+    const char* name;
+    JobBuilder job;
+    Role role;
+  } cases[] = {
+      {"a rule", dynamic().rule({3}, {}, {}, kFail), Role::worker},
+      {"a ps", dynamic().never_restart(Role::ps), Role::ps},
+      {"the limit", make_job().own_image().workers(2).dynamic_workers().backoff_limit(0),
+       Role::worker},
+  };
+  for (const auto& [name, job, role] : cases) {
+    Scene scene(job);
+    scene.start();
+    scene.fail(role, 0, 3);
+    scene.step();
+    EXPECT_TRUE(scene.has("FailureTarget")) << name;
+  }
+}
+
+// kubeflow.org/v1 would wait for ever.
+TEST(Failure, AJobWithoutAWorkerThatCouldDecideItFails) {
+  using enum api::DecidedBy;
+  const struct {
+    api::DecidedBy decided_by;
+    bool others_succeed, fails;
+  } cases[] = {{worker_zero, true, true},
+               {worker_zero, false, true},
+               {all_workers, true, true},
+               {chief, false, false}};
+  for (const auto& [decided_by, others_succeed, fails] : cases) {
+    Scene scene(decided_by == chief ? dynamic().chief() : dynamic().decided_by(decided_by));
+    scene.start();
+    scene.fail(Role::worker, 0, 1);
+    scene.step();
+    EXPECT_FALSE(scene.has("FailureTarget")) << "worker-1 runs";
+    others_succeed ? scene.succeed(Role::worker, 1) : scene.fail(Role::worker, 1, 1);
+    scene.step();
+    EXPECT_EQ(scene.has("FailureTarget"), fails);
+  }
+}
+
 }  // namespace
 }  // namespace muster::plan

@@ -43,7 +43,7 @@ KubeWorld::Operator::Operator(KubeWorld& world)
              /*enabled=*/true,
              {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
               [&world] { return world.leads; }, [&world] { return world.sees_queues; }}),
-      tfjobs(queued, world.server, cluster.jobs(), TakenTfJobs::all,
+      tfjobs(queued, world.server, cluster.jobs(), {TakenTfJobs::all, ""},
              {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
               [&world](const EventSubject& subject, const EventText& text) {
                 if (subject.kind == "TFJob")

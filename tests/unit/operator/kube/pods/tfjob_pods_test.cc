@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pods.h"
+#include "operator/plan/environment.h"
 
 namespace muster::kube {
 namespace {
@@ -107,6 +108,42 @@ TEST(TfJobPods, ThePortIsTheOneOfItsName) {
   EXPECT_EQ(tfjob_services(other)[0]["spec"]["ports"], Json::parse(R"([
       {"name": "http", "port": 80, "protocol": "TCP"},
       {"name": "tfjob-port", "port": 3333, "protocol": "TCP"}])"));
+}
+
+TEST(TfJobPods, AContainerDeclaresThePortOfTfConfig) {
+  const auto ports = [](const char* declared) {
+    api::TrainingJob one = job();
+    set_ports(one, Role::ps, declared);
+    return pod_of(one, {Role::ps, 0, 0, 0}, {"", "", "", ""})["spec"]["containers"][0]["ports"];
+  };
+  EXPECT_EQ(ports("null"), Json::parse(R"([{"name": "tfjob-port", "containerPort": 2222}])"));
+  EXPECT_EQ(ports(R"([{"name": "grpc", "containerPort": 2222}])"), Json::parse(R"([
+      {"name": "grpc", "containerPort": 2222}, {"name": "tfjob-port", "containerPort": 2222}])"));
+  EXPECT_EQ(ports(R"([{"name": "tfjob-port", "containerPort": 3333}])"),
+            Json::parse(R"([{"name": "tfjob-port", "containerPort": 3333}])"));
+}
+
+// As in v1: a pod of a namespace without defaults requests nothing, and a script that takes the
+// variables of PyTorch for a sign of it finds none.
+TEST(TfJobPods, HaveNoRequestsAndVariablesOfOurs) {
+  const Json pod = pod_of(job(), {Role::worker, 1, 0, 0}, {"", "", "", ""});
+  const Json& container = pod["spec"]["containers"][0];
+  EXPECT_FALSE(container.contains("resources"));
+  for (const Json& variable : container["env"])
+    EXPECT_FALSE(plan::is_for_pytorch(variable["name"].get<std::string>())) << variable;
+}
+
+TEST(TfJobPods, TheContainerNamedTensorflowCountsBesideATrainer) {
+  api::TrainingJob both = job();
+  both.replicas[Role::worker].pod_template = Json::parse(R"({"spec": {"containers": [
+      {"name": "trainer", "image": "sidecar"}, {"name": "tensorflow", "image": "tf"}]}})");
+  const auto counting = [](const api::TrainingJob& job) {
+    const Json pod = pod_of(job, {Role::worker, 0, 0, 0}, {"", "", "", ""});
+    return pod["metadata"]["labels"][kContainerLabel].get<std::string>();
+  };
+  EXPECT_EQ(counting(both), "tensorflow");
+  both.tfjob = {};
+  EXPECT_EQ(counting(both), "trainer") << "of a TrainingJob";
 }
 
 TEST(TfJobPods, AServiceHasThePortOfTfConfigBesideOthers) {

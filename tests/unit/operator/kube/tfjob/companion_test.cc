@@ -60,6 +60,39 @@ TEST(Companion, HasAShorterNameOfItsOwnForALongOne) {
   EXPECT_EQ(one, companion_name(longest + "b"));
 }
 
+void expect_valid(const Json& job) {
+  Document document = Document::of(job, "companion");
+  EXPECT_TRUE(api::validate(document).empty());
+}
+
+// Muster refuses these in a TrainingJob; v1 runs them.
+TEST(Companion, OfATfJobThatV1RunsIsValid) {
+  Json job = tfjob(R"({"backoffLimit": 2147483647,
+      "schedulingPolicy": {"minAvailable": 99, "queue": "", "priorityClass": "high"}})");
+  Json& container = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0];
+  container["env"] = Json::parse(R"([{"name": "TF_CONFIG", "value": "{}"},
+      {"name": "MUSTER_ROLE", "value": "me"}, {"name": "LEVEL", "value": "3"}])");
+  const Json made = companion_of(job);
+  expect_valid(made);
+  const Json& spec = made["spec"];
+  EXPECT_EQ(spec["replicaSpecs"]["worker"]["template"]["spec"]["containers"][0]["env"],
+            Json::parse(R"([{"name": "LEVEL", "value": "3"}])"));
+  EXPECT_EQ(spec["runPolicy"]["backoffLimit"], 100'000);
+  EXPECT_FALSE(spec.contains("schedulingPolicy"));
+}
+
+// As with --gang-scheduler-name of the training-operator.
+TEST(Companion, IsPlacedByTheGangSchedulerOfTheOperator) {
+  const Json without = companion_of(tfjob(), "volcano");
+  EXPECT_EQ(without["spec"]["schedulingPolicy"], Json::parse(R"({"gang": "volcano"})"));
+  const Json with = companion_of(
+      tfjob(R"({"schedulingPolicy": {"minAvailable": 1, "queue": "", "priorityClass": "high"}})"),
+      "volcano");
+  EXPECT_EQ(with["spec"]["schedulingPolicy"],
+            Json::parse(R"({"minAvailable": 1, "priorityClass": "high", "gang": "volcano"})"));
+  expect_valid(with);
+}
+
 TEST(Companion, OfAnInvalidTfJobNamesWhatIsWrong) {
   Json job = tfjob();
   job["spec"]["tfReplicaSpecs"]["Boss"] = job["spec"]["tfReplicaSpecs"]["Worker"];

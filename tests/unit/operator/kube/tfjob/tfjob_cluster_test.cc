@@ -59,6 +59,18 @@ class TfJobClusterTest : public KubeClusterTest {
     const Json conditions = member(member(tfjob(name), "status"), "conditions");
     return conditions.empty() ? "" : conditions.back()["type"];
   }
+  Json counts(const std::string& type) { return tfjob()["status"]["replicaStatuses"][type]; }
+  std::string condition(const std::string& type, const std::string& name = "mnist") {
+    return string_or(tfjob_condition(tfjob(name)["status"], type), "status", "");
+  }
+  void apply_wrong(const Json& policy = Json::object()) {
+    Json job = Json::parse(R"({"apiVersion": "kubeflow.org/v1", "kind": "TFJob",
+      "metadata": {"namespace": "lab", "name": "wrong", "generation": 1},
+      "spec": {"tfReplicaSpecs": {"Boss": {}}}})");
+    job["spec"]["runPolicy"] = policy;
+    server().put(job);
+    world_.run_for(30s);
+  }
   void succeed() {
     server().end_pod(world_.pod("worker-0"), 0);
     world_.settle();
@@ -91,10 +103,11 @@ TEST_F(TfJobClusterTest, ATfJobRunsToItsEnd) {
   EXPECT_EQ(labels["training.kubeflow.org/replica-type"], "worker");
   EXPECT_EQ(labels["training.kubeflow.org/replica-index"], "0");
   EXPECT_EQ(labels["training.kubeflow.org/job-role"], "master");
+  EXPECT_EQ(counts("Worker")["active"], 0) << "its pod is there and does not run";
   world_.run_all();
   world_.run_for(5s);
   EXPECT_EQ(state(), "Running");
-  EXPECT_EQ(tfjob()["status"]["replicaStatuses"]["Worker"]["active"], 1);
+  EXPECT_EQ(counts("Worker")["active"], 1);
   succeed();
   EXPECT_EQ(state(), "Succeeded");
   EXPECT_TRUE(tfjob()["status"].contains("completionTime"));
@@ -103,6 +116,49 @@ TEST_F(TfJobClusterTest, ATfJobRunsToItsEnd) {
   EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
   EXPECT_EQ(world_.tfjobs_counted[Count::successful], 1);
   EXPECT_EQ(world_.tfjobs_counted[Count::failed], 0);
+}
+
+// As v1: in the pass that sees the end that decides, though a ps takes its time to leave.
+TEST_F(TfJobClusterTest, TheEndIsToldWhenItIsDecided) {
+  const struct {
+    int exit_code;
+    const char* state;
+    Count count;
+  } cases[] = {{0, "Succeeded", Count::successful}, {1, "Failed", Count::failed}};
+  for (const auto& [exit_code, expected, count] : cases) {
+    server().remove("tfjobs", "mnist");
+    server().end_leaving_pods();
+    apply({{"backoffLimit", 0}, {"ttlSecondsAfterFinished", 100}});
+    world_.run_all();
+    world_.run_for(5s);
+    server().end_pod(world_.pod("worker-0"), exit_code);
+    world_.settle();
+    EXPECT_EQ(state(), expected);
+    EXPECT_EQ(condition("Running"), "False");
+    EXPECT_EQ(world_.condition("Finished"), "") << "the ps is still there";
+    const Json completed = tfjob()["status"]["completionTime"];
+    ASSERT_TRUE(completed.is_string()) << expected;
+    world_.run_for(20s);
+    server().end_leaving_pods();
+    world_.run_for(5s);
+    EXPECT_NE(world_.condition("Finished"), "");
+    EXPECT_EQ(tfjob()["status"]["completionTime"], completed);
+    EXPECT_EQ(counts("PS")["active"], 0);
+    EXPECT_EQ(world_.tfjobs_counted[count], 1);
+    world_.run_for(70s);
+    EXPECT_TRUE(server().has("tfjobs", "mnist"));
+    world_.run_for(10s);
+    EXPECT_FALSE(server().has("tfjobs", "mnist"));
+  }
+}
+
+TEST_F(TfJobClusterTest, RunsThoughAPsDoesNotYet) {
+  apply();
+  server().run_pod("mnist-worker-0");
+  world_.run_for(10s);
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(world_.condition("Running").substr(0, 5), "False");
+  EXPECT_EQ(counts("PS")["active"], 0);
 }
 
 TEST_F(TfJobClusterTest, AStatusIsWrittenOnceUntilThePodsExist) {
@@ -159,11 +215,7 @@ TEST_F(TfJobClusterTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
   server().remove("trainingjobs", "mnist");
   server().remove("tfjobs", "mnist");
   world_.settle();
-  Json job = Json::parse(R"({"apiVersion": "kubeflow.org/v1", "kind": "TFJob",
-    "metadata": {"namespace": "lab", "name": "wrong", "generation": 1},
-    "spec": {"tfReplicaSpecs": {"Boss": {}}}})");
-  server().put(job);
-  world_.run_for(60s);
+  apply_wrong();
   EXPECT_EQ(state("wrong"), "Failed");
   const Json failed = tfjob_condition(tfjob("wrong")["status"], "Failed");
   EXPECT_EQ(failed["reason"], "TFJobFailedValidation");
@@ -173,6 +225,25 @@ TEST_F(TfJobClusterTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
   world_.settle();
   EXPECT_TRUE(server().has("trainingjobs", "wrong"));
   EXPECT_EQ(state("wrong"), "Created");
+}
+
+TEST_F(TfJobClusterTest, OneThatWasRefusedStaysAsItIsWhenTheOperatorStartsAnew) {
+  apply_wrong();
+  const Json before = tfjob("wrong");
+  world_.restart_operator();
+  world_.wake("lab/wrong", world_.time);
+  world_.run_for(60s);
+  EXPECT_EQ(tfjob("wrong"), before);
+}
+
+TEST_F(TfJobClusterTest, OneThatWasRefusedGoesWhenItsTimeToLiveIsOver) {
+  apply_wrong({{"ttlSecondsAfterFinished", 100}});
+  world_.restart_operator();
+  world_.wake("lab/wrong", world_.time);
+  world_.run_for(50s);
+  EXPECT_TRUE(server().has("tfjobs", "wrong"));
+  world_.run_for(40s);
+  EXPECT_FALSE(server().has("tfjobs", "wrong"));
 }
 
 TEST_F(TfJobClusterTest, ATrainingJobOfThatNameIsLeftAloneAndSaid) {
