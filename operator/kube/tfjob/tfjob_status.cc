@@ -12,6 +12,7 @@ namespace muster::kube {
 namespace {
 
 constexpr const char* kRefused = "TFJobFailedValidation";
+constexpr const char* kResumed = "TFJobResumed";
 
 struct Named {
   const char* type;
@@ -112,8 +113,8 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
         "TFJob " + name_of(tfjob).key() + " " + (resumed ? "is resumed" : named.of_job) + ".";
     if (found->status && !found->message.empty()) message += " " + found->message;
     conditions.push_back(condition(named.type, found->status,
-                                   resumed ? "TFJobResumed" : std::string("TFJob") + named.type,
-                                   message, text_of(found->last_transition)));
+                                   resumed ? kResumed : std::string("TFJob") + named.type, message,
+                                   text_of(found->last_transition)));
   }
   add_running(tfjob, job, status, now, conditions);
   // Conditions that are false come first, then Created, because its time is of another clock.
@@ -165,9 +166,11 @@ bool is_tfjob_over(const Json& tfjob) {
 
 std::vector<Json> tfjob_news(const Json& before, const Json& after) {
   std::vector<Json> news;
-  for (const Json& now : member(after, "conditions"))
-    if (is_true(now) && !is_true(tfjob_condition(before, string_or(now, "type", ""))))
-      news.push_back(now);
+  for (const Json& now : member(after, "conditions")) {
+    const bool was_true = is_true(tfjob_condition(before, string_or(now, "type", "")));
+    const bool is_resumed = was_true && string_or(now, "reason", "") == kResumed;
+    if ((is_true(now) && !was_true) || is_resumed) news.push_back(now);
+  }
   return news;
 }
 

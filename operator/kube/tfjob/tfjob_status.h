@@ -25,7 +25,8 @@ bool is_tfjob_finished(const Json& status);
 // Whether the TFJob has finished and nothing of it is to be run: one that was refused may run when
 // its spec has changed.
 bool is_tfjob_over(const Json& tfjob);
-// Returns the conditions that are true in `after` and were not in `before`.
+// Returns the conditions that are true in `after` and were not in `before`, and that of a job that
+// was resumed.
 std::vector<Json> tfjob_news(const Json& before, const Json& after);
 
 }  // namespace muster::kube

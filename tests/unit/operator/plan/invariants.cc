@@ -74,11 +74,17 @@ void check_rounds(const api::JobStatus& before, const api::JobStatus& after, int
   }
 }
 
+// Whether the job goes on without the replica when it fails, but for the end that restarts the job.
+bool may_be_missing(const api::TrainingJob& job, const ObservedReplica& replica) {
+  return job.enable_dynamic_worker && replica.role == Role::worker && replica.exit_code != 8 &&
+         job.replicas.at(Role::worker).restart_policy == api::RestartPolicy::never;
+}
+
 // The policy of the simulated jobs, in short: what uses up the limit when it ends a replica that
 // was wanted. 7 is ignored by a rule.
-bool uses_up_limit(const ObservedReplica& replica) {
+bool uses_up_limit(const api::TrainingJob& job, const ObservedReplica& replica) {
   if (replica.role == Role::evaluator || replica.phase == Phase::succeeded) return false;
-  if (left_on_request(replica)) return false;
+  if (left_on_request(replica) || may_be_missing(job, replica)) return false;
   return replica.reason != "Evicted" && replica.reason != "NodeLost" && replica.exit_code != 7;
 }
 
@@ -263,11 +269,11 @@ void Invariants::check_plan(const api::TrainingJob& planned, const Observed& vie
 }
 
 // Those that use up the limit.
-int Invariants::new_restarts_in_place(const ObservedReplica& replica) {
+int Invariants::new_restarts_in_place(const api::TrainingJob& job, const ObservedReplica& replica) {
   int& seen = seen_in_place_[replica.uid];
   const int restarts = std::max(replica.restarts - seen, 0);
   seen = std::max(seen, replica.restarts);
-  const bool ignored = lives(replica) && !uses_up_limit(replica);
+  const bool ignored = lives(replica) && !uses_up_limit(job, replica);
   return ignored || replica.role == Role::evaluator ? 0 : restarts;
 }
 
@@ -285,11 +291,11 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
                           (!may_run(job) && replica.deleting && !replica.ended_first);
     const bool leaving = record && record->replacing == replica.uid;
     if (!superseded && !done && !unwanted && !leaving && may_run(job)) {
-      const int in_place = new_restarts_in_place(replica);
+      const int in_place = new_restarts_in_place(job, replica);
       (replica.phase == Phase::succeeded ? before_successes : ends) += in_place;
     }
     if (lives(replica) && !(is_crash_looping(replica) && may_run(job))) continue;
-    if (!superseded && !done && !unwanted && !leaving && uses_up_limit(replica)) ++ends;
+    if (!superseded && !done && !unwanted && !leaving && uses_up_limit(job, replica)) ++ends;
     if (!lives(replica) || !unwanted) seen_ends_.insert(replica.uid);
   }
   const int counted = counted_failures(before, after);

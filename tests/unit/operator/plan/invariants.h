@@ -42,7 +42,7 @@ class Invariants {
                     const api::JobStatus& after);
   void check_reopening(const api::TrainingJob& job, const api::JobStatus& after);
   bool is_stray(const ObservedReplica& replica) const { return strays_.contains(name_of(replica)); }
-  int new_restarts_in_place(const ObservedReplica& replica);
+  int new_restarts_in_place(const api::TrainingJob& job, const ObservedReplica& replica);
   static std::string name_of(const ObservedReplica& replica);
 
   Faults faults_;

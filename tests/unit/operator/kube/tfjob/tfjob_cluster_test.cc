@@ -126,8 +126,6 @@ TEST_F(TfJobClusterTest, TheEndIsToldWhenItIsDecided) {
     Count count;
   } cases[] = {{0, "Succeeded", Count::successful}, {1, "Failed", Count::failed}};
   for (const auto& [exit_code, expected, count] : cases) {
-    server().remove("tfjobs", "mnist");
-    server().end_leaving_pods();
     apply({{"backoffLimit", 0}, {"ttlSecondsAfterFinished", 100}});
     world_.run_all();
     world_.run_for(5s);
@@ -208,6 +206,8 @@ TEST_F(TfJobClusterTest, SuspendsAndResumes) {
   world_.run_all();
   world_.run_for(5s);
   EXPECT_EQ(state(), "Running");
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: TFJobSuspended"));
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: TFJobResumed"));
 }
 
 TEST_F(TfJobClusterTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
