@@ -134,6 +134,7 @@ const Json& counting_container(const TrainingJob& job, Role role) {
   if (job.tfjob.name.empty()) return counting_container(pod_template);
   return first_of(pod_template, {"tensorflow", "trainer"});
 }
+
 void check_templates(const Document& document, Problems& problems) {
   Checker(document, problems).run();
 }

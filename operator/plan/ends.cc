@@ -156,7 +156,7 @@ void fail_without_workers(Draft& draft) {
     if (!record.succeeded && !record.failed) return;
   }
   decide_failure(draft, "NoWorkerLeft",
-                 "all workers have ended, and not all that decide it with success");
+                 "all workers have ended, and one that decides the job has not succeeded");
 }
 
 }  // namespace
