@@ -215,6 +215,13 @@ void ChaosJob::signal(const Replica& replica, int number) {
   job_.at(replica.first, replica.second).signal(number);
 }
 
+// A signal to the process may be taken by another thread if the main one is just about to take one.
+void ChaosJob::hang(const Replica& replica) {
+  note("the main thread of " + name_of(replica) + " hangs");
+  const int pid = job_.at(replica.first, replica.second).pid();
+  if (tgkill(pid, pid, SIGUSR2) != 0) throw std::runtime_error("no process to hang");
+}
+
 void ChaosJob::signal_all(int number) {
   for (const Replica& replica : replicas_)
     if (starts_.contains(replica)) signal(replica, number);

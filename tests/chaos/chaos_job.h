@@ -66,7 +66,7 @@ struct Shape {
   bool evaluator = false;
   bool relayed = false;  // every address leads through a Relay, so that a replica can move
   bool faulty = false;   // the storage does what storage_does() says
-  int hang_seconds = 0;  // SIGUSR2 makes the main thread hang, which is noticed after as long
+  int hang_seconds = 0;  // a main thread that hangs is noticed after as long
   bool keep = false;     // goes on with the storage that is there
   bool grpc_only = false;
   bool plaintext = false;  // replicas believe everybody
@@ -89,6 +89,8 @@ class ChaosJob {
   // True once the chief has ended with success.
   bool finished() const { return ended_.contains({"chief", 0}); }
   void signal(const Replica& replica, int number);
+  // Makes its main thread, which trains, hang for ever. Precondition: the shape has hang_seconds.
+  void hang(const Replica& replica);
   void signal_all(int number);
   // Nobody is started again until run_for() or finish().
   void await_all();

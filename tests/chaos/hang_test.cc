@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include "tests/chaos/chaos_job.h"
 
@@ -24,7 +23,7 @@ TEST_P(HangTest, AThreadThatHangsIsNamedAndItsProcessIsReplacedAtNoCostOfBits) {
   job.start();
   const Replica replica = chance.one_of(job.of(role));
   ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 3))));
-  job.signal(replica, SIGUSR2);
+  job.hang(replica);
   EXPECT_TRUE(job.wait_for_log(replica, "has given no sign of life for "))
       << job.log(replica) << job.story();
   EXPECT_TRUE(job.wait_for_log(replica, "hangs: this process ends"))

@@ -1,5 +1,5 @@
 // Loaded into a trainer by LD_PRELOAD: the thread that takes SIGUSR2 hangs for ever, and all other
-// threads go on. A signal that is sent to the process is taken by its main thread, which trains.
+// threads go on.
 
 #include <signal.h>
 #include <time.h>

@@ -74,11 +74,20 @@ void read_owner(Element value, ObjectMeta& meta) {
   if (controls) meta.owner_uid = uid;
 }
 
+// Keys of objects are taken apart at their first slash.
+std::string name_of_namespace(Element value) {
+  std::string name = text(value);
+  if (name.find('/') != std::string::npos)
+    throw Unavailable("metadata.namespace: expected the name of a namespace, found \"" + name +
+                      "\"");
+  return name;
+}
+
 ObjectMeta read_meta(Element value) {
   ObjectMeta meta;
   each_field(value, [&](std::string_view key, Element one) {
     if (key == "name") meta.name = text(one);
-    if (key == "namespace") meta.name_space = text(one);
+    if (key == "namespace") meta.name_space = name_of_namespace(one);
     if (key == "uid") meta.uid = text(one);
     if (key == "resourceVersion") meta.resource_version = text(one);
     if (key == "generation") meta.generation = number(one);

@@ -175,11 +175,13 @@ TEST(Codec, NamesAnObjectThatCannotBeReadAndReadsTheOthers) {
       R"(,"metadata":{"name":"deep","namespace":"team","resourceVersion":"5"}})";
   const auto page = decode_list<WholeObject>(
       R"({"items":[{"metadata":{"name":"a"}},)" + deep +
-      R"(,{"metadata":{"name":7}},{"metadata":{"name":"b"}}],"metadata":{"resourceVersion":"7"}})");
+      R"(,{"metadata":{"name":7}},{"metadata":{"name":"b"}},{"metadata":{"name":"c","namespace":"a/b"}}],)"
+      R"("metadata":{"resourceVersion":"7"}})");
   ASSERT_EQ(page.items.size(), 2U);
   EXPECT_EQ(page.items[0].meta.name, "a");
   EXPECT_EQ(page.items[1].meta.name, "b");
-  ASSERT_EQ(page.unread.size(), 2U);
+  ASSERT_EQ(page.unread.size(), 3U);
+  EXPECT_NE(page.unread[2].why.find("found \"a/b\""), std::string::npos) << page.unread[2].why;
   EXPECT_EQ(page.unread[0].key, "team/deep");
   EXPECT_NE(page.unread[0].why.find("too deep"), std::string::npos) << page.unread[0].why;
   EXPECT_EQ(page.unread[1].key, "");
