@@ -91,7 +91,7 @@ std::string http_get(const std::string& address, const std::string& path,
       throw fail("expected a body of at most " + std::to_string(limit) + " bytes, found more");
     }
     throw fail(error.code().message());
-  } catch (const Unavailable& error) {
+  } catch (const std::exception& error) {
     throw fail(error.what());
   }
 }

@@ -41,8 +41,8 @@ bool count_failure(Draft& draft, api::ReplicaRecord& record) {
 void end_round(Draft& draft) {
   const auto is_well = [&](const api::ReplicaRecord& record) {
     const ObservedReplica* replica = draft.current(record.role, record.index);
-    return !record.in_round || record.succeeded || record.index >= draft.desired(record.role) ||
-           (replica && replica->ready);
+    return !record.in_round || record.succeeded || record.failed ||
+           record.index >= draft.desired(record.role) || (replica && replica->ready);
   };
   if (std::ranges::all_of(draft.status.records, is_well)) close_round(draft);
 }

@@ -7,7 +7,8 @@ bool is_ready(const Draft& draft, Role role) {
   for (int index = 0; index < draft.desired(role); ++index) {
     const ObservedReplica* replica = draft.current(role, index);
     const bool ready = replica && replica->phase == Phase::running && replica->ready;
-    if (!ready && !draft.record(role, index).succeeded) return false;
+    const api::ReplicaRecord& record = draft.record(role, index);
+    if (!ready && !record.succeeded && !record.failed) return false;
   }
   return true;
 }

@@ -17,9 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   job.name_space = "lab";
   job.uid = "uid";
   job.replicas[api::Role::worker].pod_template = value;
-  for (const bool trains : {false, true}) {
-    if (trains) job.training = {{"epochs", 1}};
+  for (const char* kind : {"", "of a TFJob", "trains"}) {
+    job.tfjob.name = *kind == 'o' ? "mnist" : "";
+    if (*kind == 't') job.training = {{"epochs", 1}};
     try {
+      kube::services_of(job);
       const Json pod = kube::pod_of(job, {api::Role::worker, 0, 0, 0}, {});
       kube::refusal_of(kube::elsewhere(job, pod), {});
       kube::template_key(pod);

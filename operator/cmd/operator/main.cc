@@ -115,8 +115,8 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, kube::TakenTfJobs>{
           {"marked", kube::TakenTfJobs::marked}, {"all", kube::TakenTfJobs::all}}));
   app.add_option("--tfjob-gang-scheduler", flags.options.tfjobs.gang_scheduler,
-                 "Gang scheduler that places the replicas of every TFJob; without it their "
-                 "schedulingPolicy has no meaning")
+                 "Gang scheduler that places the replicas of TFJobs made from then on; without "
+                 "it their schedulingPolicy has no meaning")
       ->check(CLI::IsMember({"volcano", "scheduler-plugins"}));
   app.add_flag("--kueue", options.kueue,
                "Let jobs with the label kueue.x-k8s.io/queue-name wait in that queue of Kueue, "

@@ -232,7 +232,9 @@ void KubeCluster::settle_doubts(plan::Observed& observed) {
 
 bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
   const bool starts = is_start(job, status);
-  if (starts || is_report(job.status, status)) {
+  const bool is_news_of_tfjob =
+      !job.tfjob.name.empty() && any_trains(job, status) != any_trains(job, job.status);
+  if (!is_news_of_tfjob && (starts || is_report(job.status, status))) {
     const api::Time at = now();
     const api::Time turn = (starts ? starts_ : reports_).turn(job.uid, at);
     if (turn > at) {

@@ -12,7 +12,7 @@ bool is_last_end(const api::ReplicaRecord& before, const api::ReplicaRecord& aft
   rest.exit_code = before.exit_code;
   rest.succeeded = before.succeeded;
   rest.failed = before.failed;
-  // One that left when the job was decided has no successor, unless the evaluator has to finish.
+  // After the decision only an evaluator gets a successor.
   if (decided && rest.role != api::Role::evaluator) {
     rest.attempt = before.attempt;
     rest.restarts_in_place = before.restarts_in_place;
@@ -50,6 +50,13 @@ bool is_report(const api::JobStatus& before, const api::JobStatus& after) {
     if (condition.type == "Running" || is_queues_text) condition = *was;
   }
   return rest == before;
+}
+
+bool any_trains(const api::TrainingJob& job, const api::JobStatus& status) {
+  const bool has_chief = job.replicas.contains(api::Role::chief);
+  const auto counts =
+      status.replica_statuses.find(has_chief ? api::Role::chief : api::Role::worker);
+  return counts != status.replica_statuses.end() && counts->second.ready > 0;
 }
 
 bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {

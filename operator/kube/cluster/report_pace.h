@@ -15,6 +15,10 @@ namespace muster::kube {
 // limited by, attempts that are to start) must be written before any action.
 bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 
+// Whether the chief is ready, or, where there is none, any worker: what kubeflow.org/v1 calls
+// Running. For a job that a TFJob owns, a status in which this changes is not put off.
+bool any_trains(const api::TrainingJob& job, const api::JobStatus& status);
+
 // Whether `after` would be the job's first status, and says no more than that the job is accepted
 // and its replicas are on their way. Without it the next plan is the same, with the same folder,
 // and many new jobs get their pods sooner if this may wait as a report. It may not wait if a

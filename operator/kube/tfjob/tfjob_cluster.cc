@@ -33,6 +33,16 @@ bool is_suspended(const Json& companion) {
   return api::to_job_status(member(companion, "status")).is_true("Suspended");
 }
 
+void copy_policy(const Json& from, Json& to) {
+  constexpr const char* kPolicy = "schedulingPolicy";
+  to.erase(kPolicy);
+  if (from.contains(kPolicy)) to[kPolicy] = from[kPolicy];
+}
+
+bool is_finished(const Json& companion) {
+  return api::to_job_status(member(companion, "status")).is_true("Finished");
+}
+
 // The API server refuses its pods, and there has never been one.
 bool is_not_accepted(const Json& companion) {
   const api::JobStatus status = api::to_job_status(member(companion, "status"));
@@ -136,10 +146,16 @@ void TfJobCluster::try_later(const std::string& key, const std::function<void()>
   }
 }
 
-// A TFJob that has finished is not run again, whatever became of its companion.
+// A TFJob that has finished is not run again, whatever became of its companion. Its time to live
+// waits for the companion's last replicas, such as an evaluator that has a checkpoint left.
 void TfJobCluster::keep_companion(const std::string& key, const Json& tfjob,
                                   const Json* companion) {
-  if (is_tfjob_over(tfjob)) return end_in_time(key, tfjob);
+  if (is_tfjob_over(tfjob)) {
+    const bool ends = companion != nullptr && owner_uid_of(*companion) == uid_of(tfjob) &&
+                      !is_finished(*companion);
+    if (!ends) end_in_time(key, tfjob);
+    return;
+  }
   if (companion != nullptr && owner_uid_of(*companion) != uid_of(tfjob))
     return tell_of_taken_name(tfjob, *companion);
   if (companion == nullptr) return make_companion(key, tfjob);
@@ -191,6 +207,8 @@ bool TfJobCluster::change_companion(const std::string& key, Json companion, cons
   const Json wanted = companion_of(tfjob, settings_.gang_scheduler);
   Json changed = companion;
   changed["spec"] = wanted["spec"];
+  // A pod of a gang would wait for others of the gang: those that run are of none.
+  if (!is_suspended(companion)) copy_policy(companion["spec"], changed["spec"]);
   changed["metadata"]["annotations"][kTfJobGenerationAnnotation] = generation_of(tfjob);
   try {
     client_.update(training_jobs(), changed);
@@ -244,8 +262,11 @@ bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobSta
   if (!inner_.publish_status(job, status)) return false;
   if (const std::optional<Json> tfjob = tfjob_of(job)) {
     try_later(key_of(job), [&] { tell(*tfjob, job, status); });
-    const bool may_change_more = status.is_true("Suspended") && !job.status.is_true("Suspended");
-    if (may_change_more) environment_.wake(key_of(job), now());
+    const auto becomes = [&](const char* condition) {
+      return status.is_true(condition) && !job.status.is_true(condition);
+    };
+    // More may be changed, or its time to live has begun.
+    if (becomes("Suspended") || becomes("Finished")) environment_.wake(key_of(job), now());
   }
   return true;
 }

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "operator/api/status.h"
 #include "operator/kube/api/metadata.h"
+#include "operator/kube/cluster/report_pace.h"
 #include "operator/kube/tfjob/companion.h"
 
 namespace muster::kube {
@@ -71,13 +72,10 @@ bool is_true(const Json& condition) {
   return string_or(condition, "status", "") == "True";
 }
 
-// Adds Running: the chief runs, or, where there is none, any worker. It is absent until then.
+// Adds Running, which is absent until the job runs.
 void add_running(const Json& tfjob, const api::TrainingJob& job, const api::JobStatus& status,
                  api::Time now, Json& conditions) {
-  const bool has_chief = job.replicas.contains(api::Role::chief);
-  const auto deciding =
-      status.replica_statuses.find(has_chief ? api::Role::chief : api::Role::worker);
-  const bool runs = deciding != status.replica_statuses.end() && deciding->second.ready > 0;
+  const bool runs = any_trains(job, status);
   const Json& before = tfjob_condition(member(tfjob, "status"), "Running");
   if (!runs && before.is_null()) return;
   const std::string since =

@@ -17,6 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Answers one connection with `text`, again and again `repeat` times, then waits for the peer to
 // leave.
@@ -231,15 +232,15 @@ TEST(Http, GetGivesUpOnABodyThatDoesNotEnd) {
 TEST(Http, GetRefusesHostileChunks) {
   const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (const char* size : {"-2", "-1", "+5", "0x5", "ffffffffffffffffff", "", "g"}) {
-    const RawServer server(head + size + "\r\n", "x");
-    EXPECT_THAT(get_error(server.address()), HasSubstr("GET http://")) << size;
+    const RawServer server(head + size + "\r\nhello\r\n0\r\n\r\n", "");
+    EXPECT_THAT(get_error(server.address()), HasSubstr("bad chunk")) << size;
   }
   for (const char* size : {"7fffffff", "fffffffffffffffe"}) {
     const RawServer server(head + size + "\r\n", std::string(1000, 'x'));
     EXPECT_THAT(get_error(server.address()), HasSubstr("at most 1000 bytes")) << size;
   }
   const RawServer extended(head + "5;" + std::string(1'000'000, 'x'), "x");
-  EXPECT_THAT(get_error(extended.address()), HasSubstr("GET http://"));
+  EXPECT_THAT(get_error(extended.address()), Not(HasSubstr("within")));
   const RawServer good(head + "5\r\nhello\r\n0\r\n\r\n", "");
   EXPECT_EQ(http_get(good.address(), "/", 5s), "hello");
 }

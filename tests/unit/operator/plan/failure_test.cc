@@ -563,6 +563,16 @@ TEST(Failure, AWorkerThatMayBeMissingFailsNoJob) {
   EXPECT_TRUE(scene.has("SuccessCriteriaMet"));
 }
 
+TEST(Failure, NobodyWaitsForAWorkerThatIsMissing) {
+  Scene scene(dynamic().decided_by(api::DecidedBy::worker_zero).evaluator().in_order());
+  for (const char* next : {"ps-0.0", "worker-0.0 worker-1.0"}) {
+    EXPECT_EQ(created(scene.step()), next);
+    scene.start_all();
+  }
+  scene.fail(Role::worker, 1, 137);
+  EXPECT_EQ(created(scene.step()), "evaluator-0.0");
+}
+
 TEST(Failure, AnythingElseOfAJobWithDynamicWorkersDoes) {
   const struct {
     const char* name;

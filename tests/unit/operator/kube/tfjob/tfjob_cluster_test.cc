@@ -150,10 +150,22 @@ TEST_F(TfJobClusterTest, TheEndIsToldWhenItIsDecided) {
   }
 }
 
+TEST_F(TfJobClusterTest, TheTimeToLiveWaitsForTheLastReplica) {
+  apply({{"ttlSecondsAfterFinished", 5}});
+  world_.run_all();
+  world_.run_for(5s);
+  server().end_pod(world_.pod("worker-0"), 0);
+  world_.run_for(20s);
+  EXPECT_EQ(state(), "Succeeded");
+  server().end_leaving_pods();
+  world_.run_for(1s);
+  EXPECT_FALSE(server().has("tfjobs", "mnist"));
+}
+
 TEST_F(TfJobClusterTest, RunsThoughAPsDoesNotYet) {
   apply();
   server().run_pod("mnist-worker-0");
-  world_.run_for(10s);
+  world_.settle();
   EXPECT_EQ(state(), "Running");
   EXPECT_EQ(world_.condition("Running").substr(0, 5), "False");
   EXPECT_EQ(counts("PS")["active"], 0);
