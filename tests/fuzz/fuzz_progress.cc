@@ -7,7 +7,7 @@
 
 using namespace muster;
 
-// What a replica answers to /progress, which any program may do.
+// The input is an answer to /progress, which any program in a replica may give.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string answer(reinterpret_cast<const char*>(bytes), size);
   std::stop_source once;

@@ -10,6 +10,7 @@
 #include "operator/kube/api/codec.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
+#include "operator/kube/pods/tfjob_pods.h"
 #include "operator/plan/replicas.h"
 #include "operator/plan/retry.h"
 
@@ -233,7 +234,7 @@ void KubeCluster::settle_doubts(plan::Observed& observed) {
 bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
   const bool starts = is_start(job, status);
   const bool is_news_of_tfjob =
-      !job.tfjob.name.empty() && any_trains(job, status) != any_trains(job, job.status);
+      is_tfjob(job) && any_trains(job, status) != any_trains(job, job.status);
   if (!is_news_of_tfjob && (starts || is_report(job.status, status))) {
     const api::Time at = now();
     const api::Time turn = (starts ? starts_ : reports_).turn(job.uid, at);

@@ -18,18 +18,6 @@ namespace muster::kube {
 
 namespace {
 
-void drop_variables(Json& containers, bool (*drops)(const std::string&)) {
-  if (!containers.is_array()) return;
-  for (Json& container : containers) {
-    if (!member(container, "env").is_array()) continue;
-    Json kept = Json::array();
-    for (const Json& variable : container["env"]) {
-      if (!drops(string_or(variable, "name", ""))) kept.push_back(variable);
-    }
-    container["env"] = std::move(kept);
-  }
-}
-
 // Whether replicas of one template have different values of it.
 bool is_of_replica(const std::string& variable) {
   return api::is_reserved(variable) || plan::is_for_pytorch(variable);
@@ -129,6 +117,18 @@ Json belonging_metadata(const api::TrainingJob& job, const std::string& name) {
           {"namespace", job.name_space},
           {"labels", {{kJobLabel, job.name}}},
           {"ownerReferences", Json::array({owner_reference(job)})}};
+}
+
+void drop_variables(Json& containers, bool (*drops)(const std::string&)) {
+  if (!containers.is_array()) return;
+  for (Json& container : containers) {
+    if (!member(container, "env").is_array()) continue;
+    Json kept = Json::array();
+    for (const Json& variable : container["env"]) {
+      if (!drops(string_or(variable, "name", ""))) kept.push_back(variable);
+    }
+    container["env"] = std::move(kept);
+  }
 }
 
 Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,

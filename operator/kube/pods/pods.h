@@ -20,6 +20,9 @@ struct PodSettings {
   std::set<std::string> allowed_accounts = {};
 };
 
+// Drops the variables whose names `drops` accepts from every container; what is no list stays.
+void drop_variables(Json& containers, bool (*drops)(const std::string&));
+
 // Returns the complete Pod of one attempt of one replica: the role's template over our defaults,
 // then the fields that make it that replica (name, labels, owner, tracking finalizer, environment),
 // which win. Pure: the same arguments give the same object. The container that counts (templates.h)

@@ -8,6 +8,7 @@
 #include "operator/api/training_job.h"
 #include "operator/convert/tfjob.h"
 #include "operator/kube/api/metadata.h"
+#include "operator/kube/pods/pods.h"
 
 namespace muster::kube {
 
@@ -20,15 +21,9 @@ constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configu
 
 // A TFJob may have variables that a TrainingJob may not, because the operator sets them.
 void drop_reserved_variables(Json& replica_specs) {
-  const auto is_reserved = [](const Json& variable) {
-    return api::is_reserved(string_or(variable, "name", ""));
-  };
-  for (Json& replica : replica_specs) {
-    if (!member(member(replica["template"], "spec"), "containers").is_array()) continue;
-    for (Json& container : replica["template"]["spec"]["containers"])
-      if (member(container, "env").is_array())
-        std::erase_if(container["env"].get_ref<Json::array_t&>(), is_reserved);
-  }
+  for (Json& replica : replica_specs)
+    if (member(member(replica["template"], "spec"), "containers").is_array())
+      drop_variables(replica["template"]["spec"]["containers"], api::is_reserved);
 }
 
 }  // namespace

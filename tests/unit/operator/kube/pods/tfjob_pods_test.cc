@@ -123,8 +123,8 @@ TEST(TfJobPods, AContainerDeclaresThePortOfTfConfig) {
             Json::parse(R"([{"name": "tfjob-port", "containerPort": 3333}])"));
 }
 
-// As in v1: a pod of a namespace without defaults requests nothing, and a script that takes the
-// variables of PyTorch for a sign of it finds none.
+// A pod of kubeflow.org/v1 requests nothing where its namespace has no defaults, and a script that
+// takes the variables of PyTorch for a sign of it finds none.
 TEST(TfJobPods, HaveNoRequestsAndVariablesOfOurs) {
   const Json pod = pod_of(job(), {Role::worker, 1, 0, 0}, {"", "", "", ""});
   const Json& container = pod["spec"]["containers"][0];

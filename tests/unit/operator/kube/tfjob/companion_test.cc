@@ -81,7 +81,7 @@ TEST(Companion, OfATfJobThatV1RunsIsValid) {
   EXPECT_FALSE(spec.contains("schedulingPolicy"));
 }
 
-// As with --gang-scheduler-name of the training-operator.
+// The training-operator has --gang-scheduler-name for this.
 TEST(Companion, IsPlacedByTheGangSchedulerOfTheOperator) {
   const Json without = companion_of(tfjob(), "volcano");
   EXPECT_EQ(without["spec"]["schedulingPolicy"], Json::parse(R"({"gang": "volcano"})"));

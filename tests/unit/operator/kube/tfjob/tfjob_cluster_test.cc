@@ -118,7 +118,7 @@ TEST_F(TfJobClusterTest, ATfJobRunsToItsEnd) {
   EXPECT_EQ(world_.tfjobs_counted[Count::failed], 0);
 }
 
-// As v1: in the pass that sees the end that decides, though a ps takes its time to leave.
+// kubeflow.org/v1 tells it in the pass that sees the deciding end, while a ps still leaves.
 TEST_F(TfJobClusterTest, TheEndIsToldWhenItIsDecided) {
   const struct {
     int exit_code;

@@ -129,7 +129,7 @@ TEST(TfJobStatus, SpeaksAsTheApiOfTfJobsDoes) {
     "startTime": "2026-01-02T03:04:06Z", "completionTime": "2026-01-02T03:04:14Z"})"));
 }
 
-// As by v1: replicas that run then are counted as succeeded, and nothing is counted any more.
+// kubeflow.org/v1 counts replicas that still run as succeeded, and counts nothing afterwards.
 TEST(TfJobStatus, OfASuccessStaysAsItWasDecided) {
   const api::TrainingJob job = job_of({api::Role::ps, api::Role::worker});
   api::JobStatus status = with({{"SuccessCriteriaMet", true, "", "", at(8)}});
