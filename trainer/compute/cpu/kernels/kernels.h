@@ -114,20 +114,22 @@ struct Patches {
   int64_t ld = 0;
 };
 
-// Winograd's convolution F(2 x 2, 3 x 3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural
-// Networks", 2015): 2 x 2 places of the output, a tile, take 16 products of transformed numbers in
-// place of 36. A transformation goes from squares of an image, tiles side by side, to 16 planes of
-// a spectrum, or back: 4 x 4 places of the input (the next tile's begin two places further), 2 x 2
-// of the output, or the 3 x 3 of a kernel, which is one tile. The products are those of matrices,
-// one for each plane:
+// Winograd's convolution F(4 x 4, 3 x 3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Networks", 2015): 4 x 4 places of the output, a tile, take 36 products of transformed numbers in
+// place of 144. A transformation goes from squares of an image, tiles side by side, to 36 planes of
+// a spectrum, or back: 6 x 6 places of the input (the next tile's begin four places further), 4 x 4
+// of the output, or the 3 x 3 of a kernel, which is one tile. The polynomials are evaluated at 0,
+// +-sqrt(1/2), +-sqrt(2) and infinity, which round less than the usual 0, +-1, +-2 and infinity.
+// The products are those of matrices, one for each plane:
 //   output = input * kernel, [tiles, filters]
 //   gradient of the kernel = input^T * gradient of the output, [channels, filters]
 //   gradient of the input = gradient of the output * kernel^T, [tiles, channels]
+inline constexpr int64_t kWinogradTile = 4, kWinogradSquare = 6, kWinogradPlanes = 36;
 struct WinogradTiles {
   int64_t tiles = 1, channels = 0;
   float* image = nullptr;      // the first square
   int64_t place = 0, row = 0;  // floats from place to place, and from row to row
-  float* spectrum = nullptr;   // [16 planes][tiles, channels]
+  float* spectrum = nullptr;   // [36 planes][tiles, channels]
   int64_t plane = 0;           // floats from plane to plane
 };
 

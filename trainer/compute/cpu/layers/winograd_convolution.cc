@@ -6,26 +6,31 @@
 namespace muster::compute::cpu {
 namespace {
 
-constexpr int64_t kPlanes = 16;
+constexpr int64_t kPlanes = kWinogradPlanes, kTile = kWinogradTile;
+
+// Returns how many tiles cover so many places.
+constexpr int64_t tiles_over(int64_t places) {
+  return (places + kTile - 1) / kTile;
+}
 
 // See WinogradTiles. The tiles of some rows of a sample, or of a part of one row, are transformed
 // and multiplied together, so that their spectra stay in the second-level cache.
 class WinogradConvolution : public ConvolutionOperation {
  public:
   WinogradConvolution(const Conv2d& layer, const Node& node, Context& context)
-      : ConvolutionOperation(layer, node, context, {.matrices = kPlanes, .lines = 2}),
+      : ConvolutionOperation(layer, node, context, {.matrices = kPlanes, .lines = kTile}),
         channels_(sliding.channels),
         kernel_floats_(channels_ * filters),
-        tiles_high_((sliding.out_height + 1) / 2),
-        tiles_wide_((sliding.out_width + 1) / 2),
+        tiles_high_(tiles_over(sliding.out_height)),
+        tiles_wide_(tiles_over(sliding.out_width)),
         across_(tiles_across()),
         down_(std::clamp<int64_t>(tiles_at_once() / tiles_wide_, 1, tiles_high_)),
-        image_(context, in, sliding, 2 * tiles_high_ + 2, 2 * tiles_wide_ + 2),
+        image_(context, in, sliding, kTile * tiles_high_ + 2, kTile * tiles_wide_ + 2),
         kernel_(context.arena.add(kPlanes * kernel_floats_ * 4)),
         input_(context.add_own(kPlanes * plane(channels_))),
         output_(context.add_own(kPlanes * plane(filters))) {
     if (weights) kernel_gradient_ = context.add_own(kPlanes * kernel_floats_);
-    if (out.needs_gradient) output_gradient_ = context.add_own(2 * down_ * gradient_row());
+    if (out.needs_gradient) output_gradient_ = context.add_own(kTile * down_ * gradient_row());
     if (in.needs_gradient && !image_.same_layout())
       input_gradient_ = context.add_own(image_.floats());
     if (in.half || out.half) lines_ = context.add_own(line_floats());
@@ -45,7 +50,9 @@ class WinogradConvolution : public ConvolutionOperation {
 
  private:
   // The spectra of input and output of as many tiles take 256 KB.
-  int64_t tiles_at_once() const { return std::clamp<int64_t>(4096 / (channels_ + filters), 8, 64); }
+  int64_t tiles_at_once() const {
+    return std::clamp<int64_t>(65536 / (kPlanes * (channels_ + filters)), 8, 64);
+  }
   // A row of tiles, or a part of it. The parts of a row are about equal.
   int64_t tiles_across() const {
     const int64_t parts = (tiles_wide_ + tiles_at_once() - 1) / tiles_at_once();
@@ -54,9 +61,9 @@ class WinogradConvolution : public ConvolutionOperation {
   // A line more than needed, so that the planes do not begin in the same set of the first-level
   // cache.
   int64_t plane(int64_t numbers) const { return across_ * down_ * numbers + kLine; }
-  int64_t gradient_row() const { return 2 * tiles_wide_ * filters; }
+  int64_t gradient_row() const { return kTile * tiles_wide_ * filters; }
   int64_t line_floats() const {
-    return std::max(2 * down_ * sliding.out_width * filters, sliding.width * channels_);
+    return std::max(kTile * down_ * sliding.out_width * filters, sliding.width * channels_);
   }
 
   WinogradTiles kernel_tile(float* kernel, float* spectrum, int64_t count) const {
@@ -76,18 +83,19 @@ class WinogradConvolution : public ConvolutionOperation {
   void for_rows(const Stretch& s, int64_t channels, float* image, int64_t row, float* spectrum,
                 Function function) const {
     for (int64_t r = 0; r < s.rows; ++r) {
-      function(WinogradTiles{s.columns, channels, image + 2 * r * row, channels, row,
+      function(WinogradTiles{s.columns, channels, image + kTile * r * row, channels, row,
                              spectrum + r * s.columns * channels, plane(channels)},
                r);
     }
   }
 
-  // Splits output rows [begin, end), at most 2 * down_ of them, into stretches of at most across_
-  // tiles a row, and calls function(Stretch) for each.
+  // Splits output rows [begin, end), at most kTile * down_ of them, into stretches of at most
+  // across_ tiles a row, and calls function(Stretch) for each.
   template <typename Function>
   void for_stretches(int64_t begin, int64_t end, Function function) const {
     for (int64_t tile = 0; tile < tiles_wide_; tile += across_)
-      function(Stretch{begin, (end - begin + 1) / 2, tile, std::min(across_, tiles_wide_ - tile)});
+      function(
+          Stretch{begin, tiles_over(end - begin), tile, std::min(across_, tiles_wide_ - tile)});
   }
 
   float* input_of(TeamThread thread) const {
@@ -98,16 +106,16 @@ class WinogradConvolution : public ConvolutionOperation {
   }
 
   void transform_input(const Stretch& s, const float* image, float* spectrum) const {
-    float* first = const_cast<float*>(image) + s.line * image_.row() + 2 * s.first * channels_;
+    float* first = const_cast<float*>(image) + s.line * image_.row() + kTile * s.first * channels_;
     for_rows(s, channels_, first, image_.row(), spectrum,
              [&](const WinogradTiles& tiles, int64_t) { kernels.winograd_input(tiles); });
   }
 
   void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const override {
-    const float* x = image_.read(thread, lines.sample, lines.begin, lines.end + lines.end % 2);
+    const float* x = image_.read(thread, lines.sample, lines.begin, kTile * tiles_over(lines.end));
     const int64_t line = sliding.out_width * filters;
-    for (int64_t row = lines.begin; row < lines.end; row += 2 * down_) {
-      const int64_t end = std::min(row + 2 * down_, lines.end);
+    for (int64_t row = lines.begin; row < lines.end; row += kTile * down_) {
+      const int64_t end = std::min(row + kTile * down_, lines.end);
       const Numbers to = context.data(out, lines.sample) + row * line;
       float* y = begin_write(to, lines_of(thread), (end - row) * line, false);
       for_stretches(row, end,
@@ -128,9 +136,10 @@ class WinogradConvolution : public ConvolutionOperation {
                     context.arena.floats(kernel_) + i * kernel_floats_, filters,
                     output + i * plane(filters), filters});
     }
-    for_rows(s, filters, y + 2 * s.first * filters, sliding.out_width * filters, output,
+    for_rows(s, filters, y + kTile * s.first * filters, sliding.out_width * filters, output,
              [&](const WinogradTiles& tiles, int64_t r) {
-               kernels.winograd_output(tiles, lines - 2 * r, sliding.out_width - 2 * s.first);
+               kernels.winograd_output(tiles, lines - kTile * r,
+                                       sliding.out_width - kTile * s.first);
              });
   }
 
@@ -138,7 +147,7 @@ class WinogradConvolution : public ConvolutionOperation {
 
   float* lines_of(TeamThread thread) const { return context.own(lines_, line_floats(), thread); }
 
-  // [16 planes][filters, channels]. A thread has some planes.
+  // [36 planes][filters, channels]. A thread has some planes.
   void rearrange(const Step&, TeamThread thread) const override {
     for (int64_t i = thread.begin(kPlanes); i < thread.end(kPlanes); ++i) {
       kernels.transpose(channels_, filters, context.arena.floats(kernel_) + i * kernel_floats_,
@@ -161,17 +170,17 @@ class WinogradConvolution : public ConvolutionOperation {
 
   void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const {
     const Sliding& s = sliding;
-    const float* x = weights ? image_.read(thread, sample, 0, 2 * tiles_high_) : nullptr;
+    const float* x = weights ? image_.read(thread, sample, 0, kTile * tiles_high_) : nullptr;
     float* dx = nullptr;
     if (in.needs_gradient) {
       dx = input_gradient_ ? context.own(input_gradient_, image_.floats(), thread)
                            : context.gradient(in, sample).floats();
       if (input_gradient_ || !accumulate) std::fill_n(dx, image_.floats(), 0.0f);
     }
-    for (int64_t row = 0; row < s.out_height; row += 2 * down_) {
-      const int64_t end = std::min(row + 2 * down_, s.out_height);
+    for (int64_t row = 0; row < s.out_height; row += kTile * down_) {
+      const int64_t end = std::min(row + kTile * down_, s.out_height);
       float* dy = raw_gradient(thread, sample, row, end);
-      if (weights) bias_gradient(thread, dy, (end - row) * 2 * tiles_wide_);
+      if (weights) bias_gradient(thread, dy, (end - row) * kTile * tiles_wide_);
       for_stretches(row, end,
                     [&](const Stretch& stretch) { backward_stretch(thread, stretch, x, dy, dx); });
     }
@@ -185,11 +194,11 @@ class WinogradConvolution : public ConvolutionOperation {
   // beyond the output.
   float* raw_gradient(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
     const int64_t wide = sliding.out_width;
-    float* dy = context.own(output_gradient_, 2 * down_ * gradient_row(), thread);
+    float* dy = context.own(output_gradient_, kTile * down_ * gradient_row(), thread);
     for (int64_t row = begin; row < end; ++row)
       output_gradient(sample, row * wide, (row + 1) * wide, dy + (row - begin) * gradient_row());
-    if ((end - begin) % 2 == 1)
-      std::fill_n(dy + (end - begin) * gradient_row(), gradient_row(), 0.0f);
+    const int64_t covered = kTile * tiles_over(end - begin);
+    std::fill(dy + (end - begin) * gradient_row(), dy + covered * gradient_row(), 0.0f);
     return dy;
   }
 
@@ -198,7 +207,7 @@ class WinogradConvolution : public ConvolutionOperation {
                         float* dx) const {
     float* input = input_of(thread);
     float* output = output_of(thread);
-    for_rows(s, filters, dy + 2 * s.first * filters, gradient_row(), output,
+    for_rows(s, filters, dy + kTile * s.first * filters, gradient_row(), output,
              [&](const WinogradTiles& tiles, int64_t) { kernels.winograd_output_gradient(tiles); });
     if (weights) {
       transform_input(s, x, input);
@@ -214,7 +223,7 @@ class WinogradConvolution : public ConvolutionOperation {
                     context.arena.floats(rearranged) + i * kernel_floats_, channels_,
                     input + i * plane(channels_), channels_});
     }
-    for_rows(s, channels_, dx + s.line * image_.row() + 2 * s.first * channels_, image_.row(),
+    for_rows(s, channels_, dx + s.line * image_.row() + kTile * s.first * channels_, image_.row(),
              input,
              [&](const WinogradTiles& tiles, int64_t) { kernels.winograd_input_gradient(tiles); });
   }
