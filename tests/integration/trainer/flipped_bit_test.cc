@@ -50,8 +50,10 @@ std::vector<fs::path> checkpoints(const Job& job) {
   return folders;
 }
 
-// Flips one bit wherever the process holds these bytes. Returns how many times.
+// Flips one bit wherever the process holds these bytes. Returns how many times. Most of its memory
+// is zero, and so may the first byte be.
 int flip_bit(Process& process, const std::string& bytes) {
+  const std::boyer_moore_horspool_searcher searcher(bytes.begin(), bytes.end());
   process.signal(SIGSTOP);
   const std::string proc = "/proc/" + std::to_string(process.pid());
   const Descriptor memory(open((proc + "/mem").c_str(), O_RDWR | O_CLOEXEC));
@@ -68,10 +70,11 @@ int flip_bit(Process& process, const std::string& bytes) {
     const ssize_t size =
         pread(memory.get(), content.data(), content.size(), static_cast<off_t>(begin));
     content.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
-    for (size_t at = content.find(bytes); at != std::string::npos;
-         at = content.find(bytes, at + 1)) {
-      const char other = static_cast<char>(bytes[0] ^ 1);
-      flipped += pwrite(memory.get(), &other, 1, static_cast<off_t>(begin + at)) == 1 ? 1 : 0;
+    const char other = static_cast<char>(bytes[0] ^ 1);
+    for (auto at = std::search(content.begin(), content.end(), searcher); at != content.end();
+         at = std::search(at + 1, content.end(), searcher)) {
+      const auto place = begin + static_cast<unsigned long>(at - content.begin());
+      flipped += pwrite(memory.get(), &other, 1, static_cast<off_t>(place)) == 1 ? 1 : 0;
     }
   }
   process.signal(SIGCONT);
