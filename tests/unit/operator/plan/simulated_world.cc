@@ -1,7 +1,7 @@
 #include "tests/unit/operator/plan/simulated_world.h"
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 
 namespace muster::plan {
 namespace {
@@ -144,19 +144,23 @@ Observed SimulatedWorld::view_of(int moment) const {
 }
 
 Observed SimulatedWorld::mixed_view(int oldest, Dice& dice) const {
-  std::map<std::string, ObservedReplica> chosen;
-  std::set<std::string> ever;
+  // A cluster has one object of a name at a time, and so has each of its views.
+  using Name = std::tuple<api::Role, int, int>;
+  const auto name_of = [](const ObservedReplica& replica) {
+    return Name(replica.role, replica.index, replica.attempt);
+  };
+  std::set<Name> ever;
   const int from = std::max(oldest, first_moment_);
   for (int moment = from; moment <= newest_moment(); ++moment) {
     for (const auto& replica : moments_[static_cast<size_t>(moment - first_moment_)]) {
-      ever.insert(replica.uid);
+      ever.insert(name_of(replica));
     }
   }
   Observed view;
-  for (const std::string& uid : ever) {
+  for (const Name& name : ever) {
     const int moment = from + dice.below(newest_moment() - from + 1);
     for (const auto& replica : moments_[static_cast<size_t>(moment - first_moment_)]) {
-      if (replica.uid == uid) view.replicas.push_back(replica);
+      if (name_of(replica) == name) view.replicas.push_back(replica);
     }
   }
   return view;
