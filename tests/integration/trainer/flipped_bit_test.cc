@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -50,21 +51,27 @@ std::vector<fs::path> checkpoints(const Job& job) {
   return folders;
 }
 
-// Flips one bit wherever the process holds these bytes. Returns how many times. Most of its memory
-// is zero, and so may the first byte be.
+// Flips one bit wherever the process holds these bytes. Returns how many times; 0 if it has ended.
+// Most of its memory is zero, and so may the first byte be.
 int flip_bit(Process& process, const std::string& bytes) {
   const std::boyer_moore_horspool_searcher searcher(bytes.begin(), bytes.end());
   process.signal(SIGSTOP);
   const std::string proc = "/proc/" + std::to_string(process.pid());
   const Descriptor memory(open((proc + "/mem").c_str(), O_RDWR | O_CLOEXEC));
-  EXPECT_TRUE(memory) << proc;
-  std::ifstream maps(proc + "/maps");
+  if (!memory) return 0;  // the process has ended
+  std::ifstream maps(proc + "/smaps");
   int flipped = 0;
+  unsigned long begin = 0, end = 0;
+  bool writable = false;
   for (std::string line; std::getline(maps, line);) {
-    unsigned long begin = 0, end = 0;
+    unsigned long from = 0, to = 0, resident = 0;
     char rights[5] = "";
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights) != 3 || rights[1] != 'w' ||
-        end - begin > kMostMapped)
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &from, &to, rights) == 3) {
+      begin = from;
+      end = to;
+      writable = rights[1] == 'w' && end - begin <= kMostMapped;
+    }
+    if (std::sscanf(line.c_str(), "Rss: %lu kB", &resident) != 1 || resident == 0 || !writable)
       continue;
     std::string content(end - begin, '\0');
     const ssize_t size =
@@ -142,9 +149,12 @@ void flip_until_it_ends(Job& job, const Job::Replica& faulty, const Job::Replica
   ASSERT_TRUE(job.wait_for_checkpoints(2)) << job.log("chief", 0);
   const std::string before = part_of(checkpoints(job).front());
   EXPECT_TRUE(eventually([&] {
+    const auto begin = std::chrono::steady_clock::now();
     if (job.at(faulty.first, faulty.second).running())
       flip_bit(job.at(faulty.first, faulty.second), before);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    // The process stands still while its memory is searched, which takes long with a sanitizer.
+    std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(
+        (std::chrono::steady_clock::now() - begin) / 10, std::chrono::milliseconds(5)));
     return !job.at(ending.first, ending.second).running();
   })) << job.log("chief", 0);
   EXPECT_EQ(job.at(ending.first, ending.second).wait(), 71) << job.log(ending.first, ending.second);
