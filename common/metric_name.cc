@@ -30,7 +30,10 @@ std::string metric_tag(std::string_view data, std::string_view metric) {
 }
 
 std::string metric_words(std::string_view metric) {
-  return split(metric, ' ');
+  std::string words = split(metric, ' ');
+  const auto number = words.find_first_of("0123456789");
+  if (number != std::string::npos && number > 0) words.insert(number, " ");
+  return words;
 }
 
 }  // namespace muster

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "common/error.h"
+
 namespace muster::convert {
 
 namespace {
@@ -14,6 +16,9 @@ constexpr double kLeastRate = 1e-30;  // a TrainingJob's is above 0
 
 double rate_of(float number, const char* field, LearningRateFields& fields) {
   if (number > 0 && std::isfinite(number)) return as_written(number);
+  if (number != 0)
+    throw Invalid(
+        fmt::format("{}: expected a learning rate of at least 0, found {}", field, number));
   fields.not_carried.push_back(
       fmt::format("{}: {} is no learning rate above 0; {:g} is taken", field, number, kLeastRate));
   return kLeastRate;
@@ -23,8 +28,10 @@ void take(const pipeline::ExponentialRate& given, LearningRateFields& fields) {
   constexpr const char* kName = "exponential_decay_learning_rate";
   fields.rate = rate_of(given.initial_learning_rate(), kName, fields);
   const float factor = given.decay_factor();
+  if (given.decay_steps() == 0)
+    throw Invalid(fmt::format("{}.decay_steps: expected at least 1, found 0", kName));
   if (factor > 0 && factor <= 1)
-    fields.schedule["exponential"] = {{"decaySteps", std::max<int64_t>(1, given.decay_steps())},
+    fields.schedule["exponential"] = {{"decaySteps", int64_t{given.decay_steps()}},
                                       {"rate", as_written(factor)},
                                       {"staircase", given.staircase()}};
   else

@@ -102,7 +102,9 @@ class Conversion {
   }
 
   void note_path(const std::string& field, const std::string& path) {
-    if (path.find(kToBeSet) != std::string::npos) result_.to_set.push_back(field + ": " + path);
+    const bool is_elsewhere = path.find("://") != std::string::npos;  // gs://bucket/...
+    if (is_elsewhere || path.find(kToBeSet) != std::string::npos)
+      result_.to_set.push_back(field + ": " + path);
   }
 
   void set_initial_weights() {
@@ -212,8 +214,14 @@ class Conversion {
 
   void set_length() {
     const pipeline::TrainConfig& train = pipeline_.train_config();
-    const int64_t batch = std::max<int64_t>(1, train.batch_size());
+    const int64_t batch = train.batch_size();
+    if (batch < 1)
+      throw Invalid(
+          fmt::format("train_config.batch_size: expected at least 1 sample, found {}", batch));
     training_["batchSize"] = std::max<int64_t>(1, batch / replicas());
+    if (!train.has_batch_size())
+      not_carried("train_config.batch_size",
+                  fmt::format("none is given; the API's own {} samples are taken", batch));
     if (batch % replicas() != 0)
       not_carried(
           "train_config.batch_size",

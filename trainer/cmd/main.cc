@@ -62,12 +62,13 @@ int predict(Options options) {
   return all ? kSuccess : kBadInput;
 }
 
+// The logger is there before the thread that waits for signals, which logs.
 int train(const Options& options) {
-  loop::StopSignal stop;
   if (options.standalone.empty()) {
     const auto membership = group::parse_membership(group::read_environment());
     log::initialize(membership.job + "-" + membership.role_name + "-" +
                     std::to_string(membership.index));
+    loop::StopSignal stop;
     const auto guard = loop::guard_against_hangs();
     return loop::run_replica(membership, stop.token());
   }
@@ -76,6 +77,7 @@ int train(const Options& options) {
   membership.storage = options.storage;
   membership.http_address = options.http_address;
   log::initialize("standalone");
+  loop::StopSignal stop;
   const auto guard = loop::guard_against_hangs();
   Json result;
   const int code = loop::run_alone(membership, stop.token(), &result);
@@ -88,9 +90,8 @@ std::string check_address(const std::string& text) {
   return "expected host:port, as 127.0.0.1:9090, found \"" + text + "\"";
 }
 
-void add_output(CLI::App* app, Options& options) {
-  app->add_option("-o,--output", options.output, "text or json; of pictures json, else text")
-      ->check(CLI::IsMember({"text", "json"}));
+void add_output(CLI::App* app, Options& options, const char* what = "text or json") {
+  app->add_option("-o,--output", options.output, what)->check(CLI::IsMember({"text", "json"}));
 }
 
 CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const std::string& what,
@@ -99,13 +100,12 @@ CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const s
   command
       ->add_option("--checkpoint", options.checkpoint,
                    "A job's directory or a --storage folder, for the newest whole checkpoint in "
-                   "it; one checkpoint's folder; or an exported model (model.safetensors or its "
-                   "folder)")
+                   "it, or the best after a training with restoreBest; one checkpoint's folder; "
+                   "or an exported model (model.safetensors or its folder)")
       ->required();
   command->add_option("--data", options.data, "validation or test")
       ->check(CLI::IsMember({"validation", "test"}))
       ->capture_default_str();
-  add_output(command, options);
   command->footer("Example:\n  " + app.get_name() + " " + name + " --checkpoint runs/mnist-mlp " +
                   more);
   return command;
@@ -115,6 +115,7 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
   CLI::App* command = add_checkpoint_command(
       app, "predict", "What a model says about pictures, or about samples of its data",
       "seven.png --draw drawn", options);
+  add_output(command, options, "text or json; of pictures json, else text");
   CLI::Option* pictures = command->add_option("PICTURE", options.pictures.pictures,
                                               "JPEG and PNG files, and folders of them; the result "
                                               "is JSON where -o does not say otherwise");
@@ -190,6 +191,7 @@ int run(int argc, char** argv) {
   add_output(&app, options);
   CLI::App* evaluate = add_checkpoint_command(app, "evaluate", "Loss and accuracy of a checkpoint",
                                               "--data validation -o json", options);
+  add_output(evaluate, options);
   CLI::App* predict = add_predict_command(app, options);
   CLI::App* digits = add_digits_command(app, options.digits);
   CLI::App* completion =
@@ -234,6 +236,11 @@ int run(int argc, char** argv) {
           return cmd::predict(options);
         } else if (*digits) {
           data::make_digits(options.digits);
+          muster::print(stdout,
+                        "{}: {} canvases for training in {} shards, {} for validation; the same as "
+                        "COCO in coco/\n",
+                        options.digits.output.string(), options.digits.train, options.digits.shards,
+                        options.digits.validation);
         } else {
           return train(options);
         }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "common/error.h"
 #include "trainer/images/bounds.h"
 #include "trainer/images/bytes.h"
+#include "trainer/images/exif.h"
 #include "trainer/images/jpeg_header.h"
 #include "trainer/images/png_codec.h"
 
@@ -84,7 +86,7 @@ Window as_stored(const Window& seen, const JpegHeader& header, int divisor) {
 
 // Writes `from` into `to` as EXIF's orientation says that it is to be seen.
 void turn(const Image& from, int orientation, Image& to) {
-  const bool sideways = orientation >= 5;
+  const bool sideways = turns_sideways(orientation);
   to.resize(sideways ? from.width : from.height, sideways ? from.height : from.width);
   // A pixel of the result comes from `first`, plus so many pixels for each row and column.
   const auto width = static_cast<std::ptrdiff_t>(from.width);
@@ -147,9 +149,17 @@ ImageView Decoder::decode(Bytes bytes, std::string_view name, const DecodeOption
     return image.view();
   }
   if (!is_png(bytes)) throw unknown_format(bytes, name);
-  decode_png(bytes, name, options.most_pixels, image, rows_);
+  decode_png_turned(bytes, name, options.most_pixels, image);
   const Window part = scaled_window(options.window, {image.height, image.width}, 1);
   return image.view(part.top, part.left, part.height, part.width);
+}
+
+void Decoder::decode_png_turned(Bytes bytes, std::string_view name, uint64_t most_pixels,
+                                Image& image) {
+  const int orientation = decode_png(bytes, name, most_pixels, image, rows_);
+  if (orientation == 1) return;
+  std::swap(image, scratch_);
+  turn(scratch_, orientation, image);
 }
 
 void Decoder::decode_jpeg(Bytes bytes, std::string_view name, const DecodeOptions& options,

@@ -35,9 +35,9 @@ struct ImageSize {
 // Decodes JPEG and PNG to 8-bit RGB, one image after the other, and keeps its memory from image to
 // image. Only one thread may use a decoder at a time.
 //
-// JPEG: grey, YCbCr, RGB, CMYK and YCCK of 8 bits; sequential and progressive; turned as its EXIF
-// orientation says. PNG: all kinds; of 16 bits the upper 8 are taken, and transparency is ignored
-// (as tf.io.decode_png does).
+// JPEG: grey, YCbCr, RGB, CMYK and YCCK of 8 bits; sequential and progressive. PNG: all kinds; of
+// 16 bits the upper 8 are taken, and transparency is ignored (as tf.io.decode_png does). Both are
+// turned as the orientation of their EXIF data says; of a PNG, of data before its pixels.
 //
 // Throws Invalid, which says `name`, what was expected and what was found, for anything that is not
 // one whole image: truncated, damaged, of another format, or too large. One irregularity is
@@ -54,6 +54,8 @@ class Decoder {
  private:
   void decode_jpeg(std::span<const std::byte> bytes, std::string_view name,
                    const DecodeOptions& options, Image& image);
+  void decode_png_turned(std::span<const std::byte> bytes, std::string_view name,
+                         uint64_t most_pixels, Image& image);
 
   JpegReader jpeg_;
   Image scratch_;                     // the image before it is turned

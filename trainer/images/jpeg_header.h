@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "trainer/images/exif.h"
+
 namespace muster::images {
 
 // The facts of a JPEG's header that decide how it is decoded.
@@ -19,15 +21,11 @@ struct JpegHeader {
   uint64_t least_bytes = 0;
 
   // True where the image is seen with height and width exchanged.
-  bool sideways() const { return orientation >= 5; }
+  bool sideways() const { return turns_sideways(orientation); }
 };
 
 // Reads the markers up to the frame header. Throws Invalid, which begins with `name`, if they are
 // damaged or describe an image of no pixels or not of 8 bits.
 JpegHeader read_jpeg_header(std::span<const std::byte> bytes, std::string_view name);
-
-// Returns the orientation (1 to 8) that a block of EXIF data says, from its TIFF header on; 1 if it
-// says none or is damaged.
-int exif_orientation(std::span<const std::byte> tiff);
 
 }  // namespace muster::images

@@ -11,6 +11,7 @@
 #include "trainer/images/bounds.h"
 #include "trainer/images/bytes.h"
 #include "trainer/images/encode.h"
+#include "trainer/images/exif.h"
 
 namespace muster::images {
 namespace {
@@ -63,6 +64,13 @@ class Reader {
     if (!read_header()) fail();
     return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};
   }
+  // Returns what a chunk of EXIF data before the pixels says; 1 if there is none.
+  int orientation() {
+    png_uint_32 size = 0;
+    png_bytep exif = nullptr;
+    if (png_get_eXIf_1(png_, info_, &size, &exif) == 0) return 1;
+    return exif_orientation(std::as_bytes(std::span(exif, size)));
+  }
   uint64_t raw_bytes() const {
     return uint64_t{png_get_rowbytes(png_, info_)} * png_get_image_height(png_, info_);
   }
@@ -88,8 +96,10 @@ class Reader {
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, &source_, take_bytes);
-    // No chunk is looked at but those that pixels depend on.
+    // No chunk is looked at but those that pixels and their turn depend on.
+    constexpr png_byte kExif[] = "eXIf";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);
     png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);
     png_read_info(png_, info_);
     return true;
@@ -145,11 +155,14 @@ bool write(png_structp png, png_infop info, const ImageView& image, int level, s
 }  // namespace
 
 ImageSize read_png_size(Bytes bytes, std::string_view name) {
-  return Reader(bytes, name).header();
+  Reader reader(bytes, name);
+  const ImageSize size = reader.header();
+  if (turns_sideways(reader.orientation())) return {size.width, size.height};
+  return size;
 }
 
-void decode_png(Bytes bytes, std::string_view name, uint64_t most_pixels, Image& image,
-                std::vector<unsigned char*>& rows) {
+int decode_png(Bytes bytes, std::string_view name, uint64_t most_pixels, Image& image,
+               std::vector<unsigned char*>& rows) {
   Reader reader(bytes, name);
   const ImageSize size = reader.header();
   check_pixels(size, most_pixels, name);
@@ -157,6 +170,7 @@ void decode_png(Bytes bytes, std::string_view name, uint64_t most_pixels, Image&
   check_data(size, reader.raw_bytes() / 1032, bytes.size(), name);
   image.resize(size.height, size.width);
   reader.pixels(image, rows);
+  return reader.orientation();
 }
 
 std::string encode_png(const ImageView& image, int level) {

@@ -14,10 +14,12 @@ namespace muster::images {
 
 // libpng behind functions that throw. encode_png() of encode.h is beside them.
 
-// `rows` is memory that is kept from image to image.
-void decode_png(std::span<const std::byte> bytes, std::string_view name, uint64_t most_pixels,
-                Image& image, std::vector<unsigned char*>& rows);
+// Decodes the pixels as they are stored. Returns the orientation of EXIF by which they are to be
+// turned, from 1 to 8. `rows` is memory that is kept from image to image.
+int decode_png(std::span<const std::byte> bytes, std::string_view name, uint64_t most_pixels,
+               Image& image, std::vector<unsigned char*>& rows);
 
+// Returns the size of the image as it is seen, after EXIF's turn.
 ImageSize read_png_size(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace muster::images

@@ -302,7 +302,7 @@ class Checker {
     check_one_of("stopWhen", stop, {"atLeast", "atMost"}, true);
     if (!is_sound("stopWhen.metric") || string_or(stop, "metric", "") == kTrainLoss) return;
     require_validation(training_, "stopWhen", "stopWhen");
-    if (check_metric(stop, "stopWhen.metric")) check_reachable(stop);
+    if (check_metric(stop, "stopWhen.metric", {kTrainLoss})) check_reachable(stop);
   }
 
   // Metrics that are better if they are higher are shares: "95" was meant as 0.95.
@@ -316,13 +316,16 @@ class Checker {
     report("stopWhen.atLeast", "at most 1, which " + name + " can reach", describe(least));
   }
 
-  // Returns whether the field names a metric of the model's loss.
-  bool check_metric(const Json& value, const std::string& relative) {
+  // Returns whether the field names a metric of the model's loss. `more` are allowed too, and
+  // checked before.
+  bool check_metric(const Json& value, const std::string& relative,
+                    const std::vector<std::string>& more = {}) {
     const auto* loss = this->loss();
     if (!loss || !value.is_object() || !is_sound(relative)) return false;
-    const auto names = metric_names(to_loss(member(training_, "model")));
+    auto names = metric_names(to_loss(member(training_, "model")));
     const std::string name = string_or(value, "metric", kDefaultMetric);
     if (std::ranges::find(names, name) != names.end()) return true;
+    names.insert(names.begin(), more.begin(), more.end());
     report(relative, (names.size() > 1 ? "one of " : "") + join(names) + for_loss(*loss),
            describe(member(value, "metric")));
     return false;

@@ -125,8 +125,9 @@ struct DataFacts {
                               // objects: classes; 0: unknown
   std::string largest_label;  // IDX: "label 9 of sample 4 of FILE"
   std::string malformed;      // why files cannot be read; then nothing else is known
-  std::vector<std::string> classes;  // their names, in order; empty: they have none
-  size_t files = 1;                  // that `shard: file` can share out
+  std::vector<std::string> classes;     // their names, in order; empty: they have none
+  size_t files = 1;                     // that `shard: file` can share out
+  std::vector<std::string> notes = {};  // what is worth knowing of them and no error
 };
 
 // The manifest's words for a kind, and the fields that a problem with the samples is reported at.

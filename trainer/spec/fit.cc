@@ -31,6 +31,14 @@ class Fit {
   const compute::ModelSpec& model() const { return model_; }
   bool knows_classes() const { return knows_classes_; }
   const std::optional<uint64_t>& train_samples() const { return train_samples_; }
+  // Returns the notes on the data, each with the path of its source.
+  std::vector<std::pair<std::string, std::string>> data_notes() const {
+    std::vector<std::pair<std::string, std::string>> notes;
+    for (const auto& [part, found] : found_)
+      for (const std::string& note : found.facts.notes)
+        notes.emplace_back(at("data." + part + "." + words_of(found.source).name), note);
+    return notes;
+  }
 
   void run() {
     const Json& model = member(training_, "model");
@@ -278,10 +286,7 @@ std::string note_of_softmax(const Document& document, const std::string& path,
 }
 
 std::string note_of_batch(const Document& document, const std::string& path, const Json& training,
-                          const LookUp& look_up) {
-  Problems problems(document);
-  Fit fit(path, training, problems, look_up);
-  fit.run();
+                          const Fit& fit) {
   const int64_t batch = integer_or(training, "batchSize", 1);
   const std::optional<uint64_t>& samples = fit.train_samples();
   if (!samples || batch < 1 || static_cast<uint64_t>(batch) <= *samples) return "";
@@ -289,6 +294,22 @@ std::string note_of_batch(const Document& document, const std::string& path, con
   return fmt::format(
       "{}: {}: {} is more than the {} samples of data.train: a batch is a whole epoch",
       document.locate(field), field, batch, *samples);
+}
+
+// A metric that falls while a model learns is asked to be high, or the other way round.
+std::string note_of_stop(const Document& document, const std::string& path,
+                         const TrainingSpec& spec) {
+  if (!spec.stop_when) return "";
+  const StopWhenSpec& stop = *spec.stop_when;
+  const bool falls = stop.metric == kTrainLoss ||
+                     metric_of(spec.model.loss, stop.metric).better == compute::Better::lower;
+  if (falls != stop.at_least) return "";
+  const std::string field = child_path(path, "stopWhen");
+  return fmt::format(
+      "{}: {}: {} {} while a model learns, so that {} may end the training at its first "
+      "evaluation; {} ends it when the model is good enough",
+      document.locate(field), field, stop.metric, falls ? "falls" : "rises",
+      stop.at_least ? "atLeast" : "atMost", stop.at_least ? "atMost" : "atLeast");
 }
 
 // Pixels become numbers as byte * scale + offset.
@@ -324,12 +345,19 @@ std::vector<std::string> training_notes(const Document& document, const std::str
                                         const LookUp& look_up) {
   const Json* training = document.find(path);
   if (training == nullptr || training->is_null()) return {};
-  const DataSpec data = to_training_spec(*training).data;
+  const TrainingSpec spec = to_training_spec(*training);
+  const DataSpec& data = spec.data;
+  Problems problems(document);
+  Fit fit(path, *training, problems, look_up);
+  fit.run();
   std::vector<std::string> notes = {
-      note_of_softmax(document, path, *training), note_of_batch(document, path, *training, look_up),
+      note_of_softmax(document, path, *training), note_of_batch(document, path, *training, fit),
+      note_of_stop(document, path, spec),
       note_of_scaling(document, path, "validation", data.train, data.validation),
       note_of_scaling(document, path, "test", data.train, data.test)};
   std::erase(notes, "");
+  for (const auto& [field, note] : fit.data_notes())
+    notes.push_back(document.locate(field) + ": " + field + ": " + note);
   return notes;
 }
 

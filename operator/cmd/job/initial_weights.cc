@@ -1,5 +1,10 @@
 #include "operator/cmd/job/initial_weights.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "common/json.h"
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/compute/graph.h"
@@ -13,24 +18,51 @@ namespace {
 constexpr const char* kTraining = "spec.training";
 constexpr size_t kMostNames = 8;  // of each list
 
+bool is_random(const compute::Initializer& initializer) {
+  return initializer.kind != compute::InitializerKind::zeros &&
+         initializer.kind != compute::InitializerKind::constant;
+}
+
+// Names the tensors that are not trained and begin with random numbers, for `taken` does not have
+// them; "" if there are none.
+std::string frozen_text(const compute::ParameterLayout& layout,
+                        const std::vector<std::string>& taken) {
+  std::vector<std::string> names;
+  for (const compute::ParameterTensor& tensor : layout.tensors())
+    if (tensor.segment == compute::Segment::frozen && is_random(tensor.initializer) &&
+        std::ranges::find(taken, tensor.name) == taken.end())
+      names.push_back(tensor.name);
+  if (names.empty()) return "";
+  const size_t count = names.size();
+  names.resize(std::min(count, kMostNames));
+  return fmt::format("{} tensors are frozen with the random numbers that they begin with: {}{}",
+                     count, fmt::join(names, ", "), count > kMostNames ? " and others" : "");
+}
+
 }  // namespace
 
 std::string look_at_initial_weights(const Document& document, const std::filesystem::path& folder,
                                     const spec::LookUp& look_up) {
   const Json* training = document.find(kTraining);
-  if (training == nullptr || !given(*training, "initializeFrom")) return "";
+  if (training == nullptr || training->is_null()) return "";
   const auto model = spec::model_on_data(document, kTraining, look_up);
   if (!model) return "";
   const spec::TrainingSpec spec = spec::to_training_spec(*training);
   const compute::ParameterLayout layout = compute::build_graph(*model).layout;
   const std::string path = child_path(kTraining, "initializeFrom");
   const std::string field = document.locate(path) + ": " + path;
+  if (spec.initialize_from.empty()) {
+    const std::string frozen = frozen_text(layout, {}), model_path = child_path(kTraining, "model");
+    return frozen.empty() ? "" : document.locate(model_path) + ": " + model_path + ": " + frozen;
+  }
   std::vector<float> values(layout.size());
   const auto weights = checkpoint::take_weights(
       field, (folder / spec.initialize_from).lexically_normal(), layout, values,
       spec.initialize_options, compute::published_names(model->name));
   if (weights.is_complete()) return "";
-  return field + ": " + weights.text(spec.initialize_from, kMostNames);
+  const std::string frozen = frozen_text(layout, weights.taken);
+  return field + ": " + weights.text(spec.initialize_from, kMostNames) +
+         (frozen.empty() ? "" : "; " + frozen);
 }
 
 std::string check_initial_weights(const JobSource& source) {

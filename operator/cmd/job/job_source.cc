@@ -26,6 +26,18 @@ bool starts_trainer(const api::TrainingJob& job) {
   return !job.training.is_null();
 }
 
+Document load_text(const fs::path& manifest) {
+  try {
+    return Document::load(manifest);
+  } catch (const Malformed&) {
+    if (manifest.extension() != ".config") throw;
+    throw Invalid(
+        manifest.string() +
+        ": expected the manifest of a TrainingJob or TFJob; `muster convert` makes one of "
+        "a pipeline of the TF Object Detection API");
+  }
+}
+
 }  // namespace
 
 spec::LookUp look_here(const fs::path& manifest) {
@@ -36,7 +48,7 @@ spec::LookUp look_here(const fs::path& manifest) {
 }
 
 Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
-  Document document = Document::load(manifest);
+  Document document = load_text(manifest);
   if (convert::is_kubeflow_job(document)) {
     convert::Converted converted = convert::convert_tfjob(std::move(document));
     for (const auto& [what, lines] : {std::pair("to be set: ", converted.to_set),

@@ -21,15 +21,15 @@ Json problem_json(const Problem& problem) {
           {"found", problem.found}, {"hint", problem.hint},   {"text", problem.text()}};
 }
 
-// Adds what is worth knowing of the file that initializeFrom names. The file need not be here, as
-// where the job will run on a cluster. Throws Invalid if it is here and cannot be used.
+// Adds what is worth knowing of the weights that the model begins with. The file of initializeFrom
+// need not be here, as where the job will run on a cluster. Throws Invalid if it is here and cannot
+// be used.
 void check_weights(const Document& document, const fs::path& folder, const spec::LookUp& here,
                    std::vector<std::string>& notes) {
   const std::string path = "spec.training.initializeFrom";
   const Json* from = document.find(path);
-  if (from == nullptr || !from->is_string()) return;
-  const fs::path file = folder / from->get<std::string>();
-  if (!checkpoint::is_there(file)) {
+  if (from != nullptr && from->is_string() &&
+      !checkpoint::is_there(folder / from->get<std::string>())) {
     notes.push_back(document.locate(path) + ": " + path + ": " + from->get<std::string>() +
                     " is not here, so that what it holds is not checked");
     return;

@@ -72,7 +72,8 @@ Json stopped_early_text(const Json& summary) {
                      integer_or(best, "epoch", 0), grouped(integer_or(best, "step", 0)));
 }
 
-// Says by which value stopWhen has ended the training, if it has; else null.
+// Says which value has reached that of stopWhen, if one has; else null. With an evaluator it may
+// become known when the training has come to its end.
 Json reached_text(const Json& summary) {
   const Json& reached = member(summary, "reached");
   if (!reached.is_object()) return nullptr;
@@ -104,7 +105,7 @@ std::string summary_rows(const Json& summary) {
   rows.add("steps", of("step"), "{:.0f}");
   rows.add("epochs", of("epochs"), "{:.2f}");
   rows.add("stopped early", stopped_early_text(summary));
-  rows.add("stopped by stopWhen", reached_text(summary));
+  rows.add("stopWhen reached", reached_text(summary));
   rows.add("training loss", real(of("trainLoss")), "{:.6g}");
   rows.add("training accuracy", real(of("trainAccuracy")), "{:.4f}");
   for (const std::string& name : data) {

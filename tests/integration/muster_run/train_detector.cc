@@ -53,7 +53,7 @@ TEST_F(DetectorRun, ends_with_the_same_weights_although_a_worker_and_a_ps_are_ki
   EXPECT_EQ(whole->wait(), kSuccess) << whole->output();
   const Json summary = json("whole/summary.json");
   EXPECT_EQ(summary["step"], 360);
-  EXPECT_THAT(whole->output(), HasSubstr("test average precision50"));
+  EXPECT_THAT(whole->output(), HasSubstr("test average precision 50"));
   EXPECT_THAT(read_text(job_.folder() / "whole/job.yaml"), HasSubstr("classes: 10\n"));
 
   auto disturbed = run("disturbed");

@@ -141,6 +141,11 @@ TEST(EarlyStoppingTest, EndsByWhatAnEvaluatorFindsAndExportsTheBest) {
   EXPECT_EQ(evaluation(best->step)["validation"]["accuracy"], best->value);
   EXPECT_TRUE(evaluation(best->step)["final"]);
   EXPECT_LT(best->step, result["step"]);
+  Process evaluate({MUSTER_TRAINER, "evaluate", "--checkpoint", job.folder().string()}, {},
+                   job.folder() / "evaluate.log", {});
+  EXPECT_EQ(evaluate.wait(), 0);
+  EXPECT_THAT(read_file(job.folder() / "evaluate.log"),
+              HasSubstr("ckpt-" + std::to_string(best->step) + "-"));
   // checkpoint.bestOnly goes by a metric of its own.
   const auto& kept = position.evaluations.kept;
   ASSERT_TRUE(kept);

@@ -51,6 +51,33 @@ std::vector<fs::path> checkpoints(const Job& job) {
   return folders;
 }
 
+// Calls function(begin, end) for the stretches of a process's memory that it can write to and that
+// are there: with a sanitizer it has mapped much more.
+template <typename Function>
+void for_memory(const std::string& proc, Function function) {
+  static const auto page = static_cast<unsigned long>(sysconf(_SC_PAGESIZE));
+  const Descriptor page_map(open((proc + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC));
+  std::ifstream maps(proc + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    char rights[5] = "";
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights) != 3 || rights[1] != 'w' ||
+        end - begin > kMostMapped)
+      continue;
+    std::vector<uint64_t> pages((end - begin) / page);
+    const ssize_t size = pread(page_map.get(), pages.data(), pages.size() * sizeof(uint64_t),
+                               static_cast<off_t>(begin / page * sizeof(uint64_t)));
+    pages.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)) / sizeof(uint64_t));
+    const auto is_there = [](uint64_t entry) { return entry >> 63 != 0; };
+    for (auto at = std::ranges::find_if(pages, is_there); at != pages.end();) {
+      const auto last = std::find_if_not(at, pages.end(), is_there);
+      function(begin + static_cast<unsigned long>(at - pages.begin()) * page,
+               begin + static_cast<unsigned long>(last - pages.begin()) * page);
+      at = std::find_if(last, pages.end(), is_there);
+    }
+  }
+}
+
 // Flips one bit wherever the process holds these bytes. Returns how many times; 0 if it has ended.
 // Most of its memory is zero, and so may the first byte be.
 int flip_bit(Process& process, const std::string& bytes) {
@@ -59,20 +86,8 @@ int flip_bit(Process& process, const std::string& bytes) {
   const std::string proc = "/proc/" + std::to_string(process.pid());
   const Descriptor memory(open((proc + "/mem").c_str(), O_RDWR | O_CLOEXEC));
   if (!memory) return 0;  // the process has ended
-  std::ifstream maps(proc + "/smaps");
   int flipped = 0;
-  unsigned long begin = 0, end = 0;
-  bool writable = false;
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long from = 0, to = 0, resident = 0;
-    char rights[5] = "";
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &from, &to, rights) == 3) {
-      begin = from;
-      end = to;
-      writable = rights[1] == 'w' && end - begin <= kMostMapped;
-    }
-    if (std::sscanf(line.c_str(), "Rss: %lu kB", &resident) != 1 || resident == 0 || !writable)
-      continue;
+  for_memory(proc, [&](unsigned long begin, unsigned long end) {
     std::string content(end - begin, '\0');
     const ssize_t size =
         pread(memory.get(), content.data(), content.size(), static_cast<off_t>(begin));
@@ -83,7 +98,7 @@ int flip_bit(Process& process, const std::string& bytes) {
       const auto place = begin + static_cast<unsigned long>(at - content.begin());
       flipped += pwrite(memory.get(), &other, 1, static_cast<off_t>(place)) == 1 ? 1 : 0;
     }
-  }
+  });
   process.signal(SIGCONT);
   return flipped;
 }

@@ -15,7 +15,9 @@ TEST(MetricName, IsToldInThreeWays) {
            Case{"validation", "balancedAccuracy", "validationBalancedAccuracy",
                 "validation_balanced_accuracy", "balanced accuracy"},
            Case{"epoch", "top5Accuracy", "epochTop5Accuracy", "epoch_top5_accuracy",
-                "top5 accuracy"},
+                "top 5 accuracy"},
+           Case{"test", "averagePrecision50", "testAveragePrecision50", "test_average_precision50",
+                "average precision 50"},
            Case{"", "loss", "Loss", "loss", "loss"},
            Case{"test", "", "test", "test_", ""},
        }) {

@@ -82,10 +82,12 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& from) {
   if (const auto prefix = TensorflowCheckpoint::prefix_of(from))
     return std::make_unique<TensorflowCheckpoint>(*prefix);
   std::error_code ignored;
-  if (fs::is_directory(from, ignored)) return open_folder(from);
+  const fs::path exported = from / "model.safetensors";  // by muster, or by another program
+  const bool is_export = fs::is_regular_file(exported, ignored);
+  if (fs::is_directory(from, ignored) && !is_export) return open_folder(from);
   auto shards = std::make_unique<Shards>(from.string());
   try {
-    shards->add(from, nullptr);
+    shards->add(is_export ? exported : from, nullptr);
   } catch (const Invalid& error) {
     throw Invalid(
         std::string(error.what()) +

@@ -28,14 +28,14 @@ struct TakenWeights {
 bool is_there(const std::filesystem::path& from);
 
 // Implements `initializeFrom`: replaces the initializers' weights by those of `from`, which is a
-// published checkpoint's folder (verified first), a safetensors file such as the export, or a
-// checkpoint of TensorFlow. `options` say which tensors go where; where their renames lead to no
-// tensor of the model, `published` (compute::published_names) continues them. Shapes are the same
-// if they are but for axes of 1. `parameters` are layout.size() floats; tensors that are not taken
-// keep their values. Throws Invalid, with a message that begins with `field`, if a tensor has
-// another shape (unless options.skip_mismatched) or a value that is not finite, if two go to one
-// place, if no tensor is taken, and if `from` cannot be used at all; `parameters` are undefined
-// then.
+// published checkpoint's folder (verified first), a safetensors file such as the export or the
+// folder that has it as model.safetensors, or a checkpoint of TensorFlow. `options` say which
+// tensors go where; where their renames lead to no tensor of the model, `published`
+// (compute::published_names) continues them. Shapes are the same if they are but for axes of 1.
+// `parameters` are layout.size() floats; tensors that are not taken keep their values. Throws
+// Invalid, with a message that begins with `field`, if a tensor has another shape (unless
+// options.skip_mismatched) or a value that is not finite, if two go to one place, if no tensor is
+// taken, and if `from` cannot be used at all; `parameters` are undefined then.
 TakenWeights take_weights(const std::string& field, const std::filesystem::path& from,
                           const compute::ParameterLayout& layout, std::span<float> parameters,
                           const spec::InitializeOptions& options = {},

@@ -15,6 +15,8 @@ class BoxReport {
   // Counts an image: its usable boxes, and what reading them has met.
   void add(size_t boxes, const images::BoxProblems& problems);
   void add_without_image(uint64_t annotations) { without_image_ += annotations; }
+  // Whether no box is left to learn from.
+  bool has_none() const { return boxes_ == 0; }
   // Returns all counts that are not zero as words; "" if there are none.
   std::string text() const;
 

@@ -12,6 +12,7 @@ CocoImages::CocoImages(records::CocoAnnotations annotations, const spec::CocoSou
   boxes_.add_without_image(annotations.without_image);
   for (uint64_t i = selected.first; i < selected.first + selected.count; ++i) {
     images_.push_back(std::move(annotations.images[i]));
+    boxes_.add(images_.back().boxes.size(), {});
     for (images::Box& box : images_.back().boxes)
       box.label = annotations.categories.class_of(box.label, source.model_classes);
   }

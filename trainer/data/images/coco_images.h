@@ -22,14 +22,14 @@ class CocoImages : public ImageSet {
   std::string name(uint64_t image) const override { return path(image).string(); }
   uint64_t most_bytes(uint64_t image) const override;
   void read(uint64_t image, EncodedImage& to) const override;
-  BoxReport boxes() const override { return boxes_; }
+  std::optional<BoxReport> boxes() const override { return boxes_; }
 
  private:
   std::filesystem::path path(uint64_t image) const { return folder_ / images_[image].file_name; }
 
   const std::filesystem::path folder_;
   std::vector<records::CocoImage> images_;  // labels are classes from 0
-  BoxReport boxes_;                         // of the whole file
+  BoxReport boxes_;                         // problems: of the whole file
 };
 
 }  // namespace muster::data

@@ -32,8 +32,9 @@ class ImageSet {
   // Reads the image into memory that is used again. Throws Invalid, which names the file, if it is
   // missing or damaged.
   virtual void read(uint64_t image, EncodedImage& to) const = 0;
-  // Returns what is known of all images' boxes before they are read.
-  virtual BoxReport boxes() const { return {}; }
+  // Returns what is known of all images' boxes before they are read; nothing if they are read with
+  // the images.
+  virtual std::optional<BoxReport> boxes() const { return std::nullopt; }
 };
 
 }  // namespace muster::data

@@ -48,7 +48,8 @@ ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSe
     read_all(in_memory);
   } else {
     if (!known) labels_.clear();
-    tell(images_->boxes());
+    boxes_ = images_->boxes();
+    if (boxes_) tell(*boxes_);
   }
   if (classes_ == 0 && !has_objects()) classes_ = std::ranges::max(labels_) + 1;
 }
@@ -67,7 +68,9 @@ void ImageDataset::read_all(bool keep) {
     if (has_objects()) kept_objects_.resize(size());
   }
   EncodedImage image;
-  BoxReport boxes = images_->boxes();
+  boxes_ = images_->boxes();
+  const bool known = boxes_.has_value();
+  if (!known) boxes_.emplace();
   uint64_t end = 0;
   for (uint64_t i = 0; i < size(); ++i) {
     try {
@@ -77,14 +80,21 @@ void ImageDataset::read_all(bool keep) {
       continue;
     }
     if (!labels_.empty()) labels_[i] = image.label;
-    boxes.add(image.boxes.size(), image.problems);
+    if (!known) boxes_->add(image.boxes.size(), image.problems);
     if (!keep || image.bytes.size() > most - end) continue;
     std::memcpy(kept_.bytes().data() + end, image.bytes.data(), image.bytes.size());
     places_[i] = {end, image.bytes.size()};
     end += image.bytes.size();
     if (has_objects()) kept_objects_[i] = image.boxes;
   }
-  tell(boxes);
+  tell(*boxes_);
+}
+
+void ImageDataset::require_objects(const std::string& hint) const {
+  if (!has_objects() || !boxes_ || !boxes_->has_none()) return;
+  const std::string why = boxes_->text();
+  throw Invalid(fmt::format("expected objects in the {} images that begin with {}, found none{}",
+                            size(), images_->name(0), why.empty() ? "" : ": " + why + hint));
 }
 
 void ImageDataset::tell(const BoxReport& boxes) const {

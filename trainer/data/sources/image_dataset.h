@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ class ImageDataset : public Dataset {
   void begin(uint64_t index, Sample& sample) const override;
   void report_corrupt(uint64_t index, const std::string& why) const override;
   int32_t label(uint64_t index) const override;
+  // Throws Invalid if it is known that no image has an object; it ends with `hint` if that is
+  // because of what the boxes are.
+  void require_objects(const std::string& hint) const;
   const float* target(uint64_t) const override { return nullptr; }
   void will_need(uint64_t) const override {}
   std::string describe(uint64_t index) const override { return images_->name(index); }
@@ -69,6 +73,7 @@ class ImageDataset : public Dataset {
   Storage kept_;
   std::vector<Bytes> places_;                           // in kept_
   std::vector<std::vector<images::Box>> kept_objects_;  // of the images in kept_
+  std::optional<BoxReport> boxes_;                      // if it is known of all images
   const std::unique_ptr<CorruptSamples> corrupt_;
 };
 

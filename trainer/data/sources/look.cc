@@ -46,9 +46,10 @@ spec::DataFacts read_facts(const spec::ClassesSource&) {
   return {};
 }
 
-// Throws Invalid if more of the files are missing than may be damaged.
-void require_files(const ImageList& list, const spec::ImageSettings& settings,
-                   const std::string& name) {
+// Throws Invalid if more of the files are missing than may be damaged. Otherwise returns a note of
+// those that are missing, if there are any.
+std::vector<std::string> require_files(const ImageList& list, const spec::ImageSettings& settings,
+                                       const std::string& name) {
   std::vector<std::string> missing;
   uint64_t count = 0;
   for (const ImageFile& file : list.files) {
@@ -56,12 +57,33 @@ void require_files(const ImageList& list, const spec::ImageSettings& settings,
     if (std::filesystem::is_regular_file(file.path, error)) continue;
     if (++count <= kMostNamed) missing.push_back(file.path.string());
   }
+  if (count == 0) return {};
+  std::string found = fmt::format("{}: expected files for its {} images, found none for {}: {}{}",
+                                  name, list.files.size(), count, fmt::join(missing, ", "),
+                                  count > kMostNamed ? " and others" : "");
   const double most = settings.max_corrupt * static_cast<double>(list.files.size());
-  if (static_cast<double>(count) > most) {
-    throw Invalid(fmt::format("{}: expected files for its {} images, found none for {}: {}{}", name,
-                              list.files.size(), count, fmt::join(missing, ", "),
-                              count > kMostNamed ? " and others" : ""));
+  if (static_cast<double>(count) > most) throw Invalid(found);
+  return {found + "; they are left out"};
+}
+
+// Notes that some folders have no images: their classes cannot be learned.
+std::vector<std::string> notes_of_folders(const ImageList& list) {
+  std::vector<bool> has_images(list.classes.size());
+  for (const ImageFile& file : list.files) has_images[static_cast<size_t>(file.label)] = true;
+  std::vector<std::string> empty;
+  for (size_t label = 0; label < list.classes.size(); ++label)
+    if (!has_images[label] && empty.size() <= kMostNamed) empty.push_back(list.classes[label]);
+  std::vector<std::string> notes;
+  if (!empty.empty()) {
+    const bool more = empty.size() > kMostNamed;
+    if (more) empty.pop_back();
+    notes.push_back(fmt::format("these folders of classes have no images: {}{}",
+                                fmt::join(empty, ", "), more ? " and others" : ""));
   }
+  if (list.classes.size() == 1)
+    notes.push_back(fmt::format("\"{}\" is the only class, so that there is nothing to learn",
+                                list.classes[0]));
+  return notes;
 }
 
 spec::DataFacts facts_of(ImageList list, const spec::ImageSettings& settings,
@@ -103,12 +125,18 @@ void require_one_readable(const RecordIndex& index, const RecordReader& reader) 
 }
 
 spec::DataFacts read_facts(const spec::ImageFolderSource& source) {
-  return facts_of(list_class_folders(source.path), source.images, source.path.string());
+  ImageList list = list_class_folders(source.path);
+  std::vector<std::string> notes = notes_of_folders(list);
+  spec::DataFacts facts = facts_of(std::move(list), source.images, source.path.string());
+  facts.notes = std::move(notes);
+  return facts;
 }
 spec::DataFacts read_facts(const spec::ImageCsvSource& source) {
   ImageList list = read_csv_list(source);
-  require_files(list, source.images, source.file.string());
-  return facts_of(std::move(list), source.images, source.file.string());
+  std::vector<std::string> notes = require_files(list, source.images, source.file.string());
+  spec::DataFacts facts = facts_of(std::move(list), source.images, source.file.string());
+  facts.notes = std::move(notes);
+  return facts;
 }
 
 spec::DataFacts read_facts(const spec::RecordSource& source) {
@@ -137,8 +165,8 @@ spec::DataFacts read_facts(const spec::CocoSource& source) {
   ImageList list;
   for (const records::CocoImage& image : annotations.images)
     list.files.push_back({source.folder / image.file_name, 0});
-  require_files(list, source.images, source.annotations.string());
   spec::DataFacts facts;
+  facts.notes = require_files(list, source.images, source.annotations.string());
   facts.samples = annotations.images.size();
   facts.sample_shape = source.images.shape();
   facts.classes = class_names(annotations.categories);

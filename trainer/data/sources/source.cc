@@ -40,8 +40,9 @@ std::unique_ptr<Dataset> open_files(ImageList list, const std::string& name,
       source.cache, std::move(corrupt));
 }
 
-std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const RecordIndex& index,
-                                      const std::vector<FilePart>& parts, bool in_memory) {
+std::unique_ptr<ImageDataset> open_records(const spec::RecordSource& records,
+                                           const RecordIndex& index,
+                                           const std::vector<FilePart>& parts, bool in_memory) {
   RecordReader reader(records);
   std::vector<std::vector<int32_t>> labels;
   int64_t label_count = 0;
@@ -89,9 +90,11 @@ std::unique_ptr<Dataset> open(const spec::ImageCsvSource& csv, const spec::DataS
 
 std::unique_ptr<Dataset> open(const spec::RecordSource& records, const spec::DataSource& source) {
   const RecordIndex index = read_record_index(records);
-  return open_records(
+  auto images = open_records(
       records, index,
       selected_parts(index.samples(), Selection::of(source), records.files.string()), source.cache);
+  images->require_objects("; a tf.train.Example has boxes in fractions of its image, from 0 to 1");
+  return images;
 }
 
 std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSource& source) {
@@ -102,10 +105,12 @@ std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSour
   const auto classes = static_cast<int64_t>(names.size());
   auto images = std::make_unique<CocoImages>(std::move(annotations), coco, selected);
   auto corrupt = std::make_unique<CorruptSamples>(images->size(), coco.images.max_corrupt);
-  return std::make_unique<ImageDataset>(
+  auto samples = std::make_unique<ImageDataset>(
       std::move(images), coco.images,
       ImageLabels{compute::LabelKind::objects, classes, std::move(names)}, source.cache,
       std::move(corrupt));
+  samples->require_objects("");
+  return samples;
 }
 
 // The files of a source, dealt out to replicas.

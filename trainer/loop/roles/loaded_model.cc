@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
+#include "trainer/loop/roles/leader.h"
 
 namespace muster::loop {
 
@@ -27,6 +28,13 @@ std::optional<fs::path> checkpoints_in(const fs::path& where) {
   return std::nullopt;
 }
 
+// Returns the checkpoint that a training which has ended with this one has exported.
+checkpoint::Store::Found exported_of(const checkpoint::Store& store,
+                                     const checkpoint::Store::Found& final) {
+  const std::string source = (final.directory / "manifest.json").string();
+  return to_export(store, final, Training::from_json(final.manifest.training, source).spec);
+}
+
 checkpoint::Store::Found find(const fs::path& where) {
   std::error_code error;
   if (!is_there(where) || !fs::is_directory(where, error))
@@ -35,8 +43,10 @@ checkpoint::Store::Found find(const fs::path& where) {
         ": expected a checkpoint's folder, a job's directory or an exported model, found " +
         (is_there(where) ? "something else" : "nothing"));
   if (const auto folder = checkpoints_in(where)) {
-    if (auto newest = checkpoint::Store(*folder, 1).newest()) return *newest;
-    throw Invalid(folder->string() + ": expected a whole checkpoint, found none");
+    const checkpoint::Store store(*folder, 1);
+    const auto newest = store.newest();
+    if (!newest) throw Invalid(folder->string() + ": expected a whole checkpoint, found none");
+    return newest->manifest.final ? exported_of(store, *newest) : *newest;
   }
   if (!is_there(where / "manifest.json"))
     throw Invalid(where.string() +

@@ -24,9 +24,9 @@ struct LoadedModel {
 using CompleteModel = std::function<void(LoadedModel&)>;
 
 // Loads what `where` names: a checkpoint's folder; a folder that has checkpoints/ (a job's
-// directory or a --storage folder), of which the newest undamaged checkpoint is taken, and a
-// damaged one is skipped with a warning; or an exported model or its folder. Throws Invalid, also
-// what `complete` throws.
+// directory or a --storage folder), of which the newest undamaged checkpoint is taken, or the best
+// one after a training that has ended with restoreBest, and a damaged one is skipped with a
+// warning; or an exported model or its folder. Throws Invalid, also what `complete` throws.
 LoadedModel load_model(const std::filesystem::path& where, const CompleteModel& complete);
 
 }  // namespace muster::loop

@@ -29,6 +29,7 @@ namespace {
 struct PictureFile {
   std::string name;  // as the user gave it
   fs::path path;
+  std::string error;  // of a folder without pictures
 };
 
 std::vector<PictureFile> list_pictures(const PictureOptions& options) {
@@ -37,13 +38,19 @@ std::vector<PictureFile> list_pictures(const PictureOptions& options) {
     const fs::path path = options.from / given;
     std::error_code error;
     if (!fs::is_directory(path, error)) {
-      files.push_back({given.string(), path});
+      files.push_back({given.string(), path, ""});
       continue;
     }
-    const std::vector<fs::path> found = data::images_in(path);
-    if (found.empty())
-      throw Invalid(given.string() + ": expected .jpg, .jpeg or .png files in it, found none");
-    for (const fs::path& file : found) files.push_back({(given / file.filename()).string(), file});
+    std::vector<fs::path> found;
+    try {
+      found = data::images_in(path);
+      if (found.empty())
+        throw Invalid(given.string() + ": expected .jpg, .jpeg or .png files in it, found none");
+    } catch (const Invalid& error) {
+      files.push_back({given.string(), path, error.what()});
+    }
+    for (const fs::path& file : found)
+      files.push_back({(given / file.filename()).string(), file, ""});
   }
   return files;
 }
@@ -94,6 +101,7 @@ class PicturePredictor {
   Json predict(const PictureFile& picture) {
     Json json = {{"picture", picture.name}};
     try {
+      if (!picture.error.empty()) throw Invalid(picture.error);
       const std::string bytes = data::read_image_file(picture.path);
       compute(bytes, picture.name);
       images::Image copy;

@@ -199,6 +199,28 @@ INSTANTIATE_TEST_SUITE_P(
                                                           : "FasterRcnn";
     });
 
+TEST(ConvertPipeline, RefusesNumbersThatNoTrainingCanHave) {
+  struct Case {
+    const char *from, *to, *words;
+  };
+  for (const Case& one :
+       {Case{"  batch_size: 24", "  batch_size: 0", "batch_size: expected at least 1"},
+        Case{"decay_steps: 800720", "decay_steps: 0", "decay_steps: expected"},
+        Case{"initial_learning_rate: 0.004", "initial_learning_rate: -1",
+             "expected a learning rate of at least 0, found -1"}})
+    EXPECT_THAT([&] { converted_with(one.from, one.to); },
+                ThrowsMessage<Invalid>(HasSubstr(one.words)));
+}
+
+TEST(ConvertPipeline, NamesABatchThatIsNotGivenAndFilesThatAreElsewhere) {
+  EXPECT_THAT(
+      converted_with("  batch_size: 24", "").not_carried,
+      Contains("train_config.batch_size: none is given; the API's own 32 samples are taken"));
+  const std::string bucket = "gs://bucket/train.record";
+  EXPECT_THAT(converted_with("PATH_TO_BE_CONFIGURED/mscoco_train.record", bucket).to_set,
+              Contains("spec.training.data.train.tfRecord.files: " + bucket));
+}
+
 TEST(ConvertPipeline, RefusesWhatIsNoPipelineWithFileAndLine) {
   EXPECT_THAT([] { converted("model {\n  ssd {\n    num_classes: many\n  }\n}"); },
               ThrowsMessage<Invalid>(HasSubstr("pipeline.config:3: column ")));

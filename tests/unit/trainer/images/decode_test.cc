@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/images/fixture.h"
 #include "trainer/images/encode.h"
+#include "trainer/images/exif.h"
 #include "trainer/images/jpeg_header.h"
 
 namespace muster::images {
@@ -398,6 +399,50 @@ TEST(Decoder, AcceptsSpareBytesBeforeTheEndOfAJpeg) {
   std::string bytes = fixture("full-chroma.jpg");
   bytes.insert(bytes.size() - 2, 200, '\0');
   EXPECT_EQ(decode(bytes).pixels, decode(fixture("full-chroma.jpg")).pixels);
+}
+
+// Puts a chunk of EXIF data with this orientation before the pixels of a PNG.
+std::string with_exif(std::string png, int orientation) {
+  std::string chunk("eXIfII*\0\10\0\0\0\1\0\x12\1\3\0\1\0\0\0", 22);
+  chunk += static_cast<char>(orientation) + std::string(3, '\0');
+  const auto crc = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<uInt>(chunk.size())));
+  std::string bytes("\0\0\0\x16", 4);
+  bytes += chunk;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(crc >> shift));
+  return png.insert(33, bytes);  // after the header
+}
+
+TEST(Decoder, TurnsAPngAsExifSays) {
+  const std::string png = fixture("rgb.png");
+  const Image stored = decode(png);
+  ASSERT_NE(stored.height, stored.width);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const std::string turned = with_exif(png, orientation);
+    const Image seen = decode(turned);
+    const bool sideways = orientation >= 5;
+    ASSERT_EQ(seen.height, sideways ? stored.width : stored.height) << orientation;
+    ASSERT_EQ(seen.width, sideways ? stored.height : stored.width) << orientation;
+    const ImageSize size = read_size(bytes_of(turned), "turned.png");
+    EXPECT_EQ(size.height, seen.height);
+    EXPECT_EQ(size.width, seen.width);
+    for (size_t y = 0; y < seen.height; ++y) {
+      for (size_t x = 0; x < seen.width; ++x) {
+        size_t row = sideways ? x : y, column = sideways ? y : x;
+        const bool up =
+            orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+        const bool left =
+            orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+        if (up) row = stored.height - 1 - row;
+        if (left) column = stored.width - 1 - column;
+        const auto pixel = [](const Image& image, size_t at_row, size_t at_column) {
+          const uint8_t* at = image.view().row(at_row) + 3 * at_column;
+          return std::vector<uint8_t>(at, at + 3);
+        };
+        ASSERT_EQ(pixel(seen, y, x), pixel(stored, row, column)) << orientation;
+      }
+    }
+  }
 }
 
 TEST(ExifOrientation, IsReadInBothByteOrders) {

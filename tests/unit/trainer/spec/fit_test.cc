@@ -365,6 +365,11 @@ TEST(Notes, TellWhatIsHardlyMeant) {
         {"data.train", "{idx: {images: i, labels: l, scale: 1}}"},
         {"data.validation", "{syntheticClasses: {samples: 99, shape: [784], classes: 10}}"}},
        nullptr},
+      {{{"stopWhen", "{metric: trainLoss, atLeast: 0.01}"}},
+       "stopWhen: trainLoss falls while a model learns, so that atLeast may end the training at "
+       "its "
+       "first evaluation; atMost ends it"},
+      {{{"stopWhen", "{metric: trainLoss, atMost: 0.01}"}}, nullptr},
   };
   for (const auto& item : cases) {
     Document document = Document::parse(kBase, "t.yaml");

@@ -129,7 +129,8 @@ struct WinogradTiles {
   int64_t tiles = 1, channels = 0;
   float* image = nullptr;      // the first square
   int64_t place = 0, row = 0;  // floats from place to place, and from row to row
-  float* spectrum = nullptr;   // [36 planes][tiles, channels]
+  float* spectrum = nullptr;   // [tiles][36 planes][channels]
+  int64_t tile = 0;            // floats from tile to tile of it
   int64_t plane = 0;           // floats from plane to plane
 };
 

@@ -27,8 +27,8 @@ class WinogradConvolution : public ConvolutionOperation {
         down_(std::clamp<int64_t>(tiles_at_once() / tiles_wide_, 1, tiles_high_)),
         image_(context, in, sliding, kTile * tiles_high_ + 2, kTile * tiles_wide_ + 2),
         kernel_(context.arena.add(kPlanes * kernel_floats_ * 4)),
-        input_(context.add_own(kPlanes * plane(channels_))),
-        output_(context.add_own(kPlanes * plane(filters))) {
+        input_(context.add_own(spectra(channels_))),
+        output_(context.add_own(spectra(filters))) {
     if (weights) kernel_gradient_ = context.add_own(kPlanes * kernel_floats_);
     if (out.needs_gradient) output_gradient_ = context.add_own(kTile * down_ * gradient_row());
     if (in.needs_gradient && !image_.same_layout())
@@ -58,16 +58,17 @@ class WinogradConvolution : public ConvolutionOperation {
     const int64_t parts = (tiles_wide_ + tiles_at_once() - 1) / tiles_at_once();
     return (tiles_wide_ + parts - 1) / parts;
   }
-  // A line more than needed, so that the planes do not begin in the same set of the first-level
-  // cache.
-  int64_t plane(int64_t numbers) const { return across_ * down_ * numbers + kLine; }
+  // The spectrum of a tile takes a line more than needed, so that those of several tiles do not
+  // begin in the same set of the first-level cache.
+  static int64_t tile_floats(int64_t numbers) { return kPlanes * numbers + kLine; }
+  int64_t spectra(int64_t numbers) const { return across_ * down_ * tile_floats(numbers); }
   int64_t gradient_row() const { return kTile * tiles_wide_ * filters; }
   int64_t line_floats() const {
     return std::max(kTile * down_ * sliding.out_width * filters, sliding.width * channels_);
   }
 
   WinogradTiles kernel_tile(float* kernel, float* spectrum, int64_t count) const {
-    return {1, count, kernel, kernel_floats_, 3 * kernel_floats_, spectrum, kernel_floats_};
+    return {1, count, kernel, kernel_floats_, 3 * kernel_floats_, spectrum, 0, kernel_floats_};
   }
 
   // Some tiles: rows and columns of them. The first one begins in output row `line` and is tile
@@ -84,7 +85,8 @@ class WinogradConvolution : public ConvolutionOperation {
                 Function function) const {
     for (int64_t r = 0; r < s.rows; ++r) {
       function(WinogradTiles{s.columns, channels, image + kTile * r * row, channels, row,
-                             spectrum + r * s.columns * channels, plane(channels)},
+                             spectrum + r * s.columns * tile_floats(channels),
+                             tile_floats(channels), channels},
                r);
     }
   }
@@ -99,10 +101,10 @@ class WinogradConvolution : public ConvolutionOperation {
   }
 
   float* input_of(TeamThread thread) const {
-    return context.own(input_, kPlanes * plane(channels_), thread);
+    return context.own(input_, spectra(channels_), thread);
   }
   float* output_of(TeamThread thread) const {
-    return context.own(output_, kPlanes * plane(filters), thread);
+    return context.own(output_, spectra(filters), thread);
   }
 
   void transform_input(const Stretch& s, const float* image, float* spectrum) const {
@@ -132,9 +134,9 @@ class WinogradConvolution : public ConvolutionOperation {
     float* output = output_of(thread);
     transform_input(s, x, input);
     for (int64_t i = 0; i < kPlanes; ++i) {
-      kernels.gemm({s.tiles(), filters, channels_, input + i * plane(channels_), channels_, 1,
+      kernels.gemm({s.tiles(), filters, channels_, input + i * channels_, tile_floats(channels_), 1,
                     context.arena.floats(kernel_) + i * kernel_floats_, filters,
-                    output + i * plane(filters), filters});
+                    output + i * filters, tile_floats(filters)});
     }
     for_rows(s, filters, y + kTile * s.first * filters, sliding.out_width * filters, output,
              [&](const WinogradTiles& tiles, int64_t r) {
@@ -212,16 +214,16 @@ class WinogradConvolution : public ConvolutionOperation {
     if (weights) {
       transform_input(s, x, input);
       for (int64_t i = 0; i < kPlanes; ++i) {
-        kernels.gemm({channels_, filters, s.tiles(), input + i * plane(channels_), 1, channels_,
-                      output + i * plane(filters), filters,
+        kernels.gemm({channels_, filters, s.tiles(), input + i * channels_, 1,
+                      tile_floats(channels_), output + i * filters, tile_floats(filters),
                       kernel_gradient_of(thread) + i * kernel_floats_, filters, true});
       }
     }
     if (dx == nullptr) return;
     for (int64_t i = 0; i < kPlanes; ++i) {
-      kernels.gemm({s.tiles(), channels_, filters, output + i * plane(filters), filters, 1,
+      kernels.gemm({s.tiles(), channels_, filters, output + i * filters, tile_floats(filters), 1,
                     context.arena.floats(rearranged) + i * kernel_floats_, channels_,
-                    input + i * plane(channels_), channels_});
+                    input + i * channels_, tile_floats(channels_)});
     }
     for_rows(s, channels_, dx + s.line * image_.row() + kTile * s.first * channels_, image_.row(),
              input,

@@ -180,6 +180,19 @@ TEST(RecordImages, WithObjectsHaveThoseThatCanBeUsed) {
   }
 }
 
+TEST(RecordImages, WithoutAnyObjectAreRefused) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  put_records(file, {with_boxes(0, {}), with_boxes(1, {})});
+  EXPECT_THAT(error_of(object_source(file, map)),
+              AllOf(HasSubstr("expected objects in the 2 images that begin with "),
+                    HasSubstr("train: record 0 at byte 0, found none")));
+  put_records(file, {with_boxes(0, {box_of(10, 20, 30, 40, 3)}), with_boxes(1, {})});
+  EXPECT_THAT(error_of(object_source(file, map)),
+              AllOf(HasSubstr("of 1 boxes, 1 left out because no area of them is within the image"),
+                    HasSubstr("boxes in fractions of its image, from 0 to 1")));
+}
+
 TEST(RecordImages, WithAnObjectThatTheLabelMapLacksAreDamagedByName) {
   const TestFolder folder;
   const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);

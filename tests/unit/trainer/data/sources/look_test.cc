@@ -83,6 +83,13 @@ TEST(LookAt, ListsFoldersAndReadsNoImage) {
   EXPECT_THAT(facts->sample_shape, ElementsAre(4, 5, 3));
   EXPECT_EQ(facts->label_count, 2);
   EXPECT_THAT(facts->classes, ElementsAre("a", "b"));
+  EXPECT_THAT(facts->notes, testing::IsEmpty());
+  std::filesystem::create_directory(folder.path() / "c");
+  EXPECT_THAT(look_at(folder_source(folder.path(), settings(4, 5)))->notes,
+              ElementsAre("these folders of classes have no images: c"));
+  put(folder.path() / "one/x/1.jpg", "no image");
+  EXPECT_THAT(look_at(folder_source(folder.path() / "one", settings(4, 5)))->notes,
+              ElementsAre(HasSubstr("\"x\" is the only class")));
   const auto missing = unreadable_files(folder_source(folder.path() / "none"));
   ASSERT_EQ(missing.size(), 1u);
   EXPECT_EQ(missing[0].field, "path");
@@ -112,6 +119,8 @@ TEST(LookAt, MissesFilesOfAList) {
   EXPECT_EQ(facts->malformed, "");
   EXPECT_EQ(facts->samples, 3u);
   EXPECT_EQ(facts->label_count, 8);
+  EXPECT_THAT(facts->notes, ElementsAre(AllOf(HasSubstr("found none for 1: "),
+                                              HasSubstr("3.jpg; they are left out"))));
   EXPECT_THAT(facts->largest_label, AllOf(HasSubstr("label 7 of "), HasSubstr("2.jpg in ")));
   EXPECT_THAT(look_at(csv_source(folder.write("list.csv", "1.jpg\n"), 0))->malformed,
               HasSubstr("list.csv: line 1: expected path,label"));

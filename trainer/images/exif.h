@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace muster::images {
+
+// Returns the orientation (1 to 8) that a block of EXIF data says, from its TIFF header on; 1 if it
+// says none or is damaged.
+int exif_orientation(std::span<const std::byte> tiff);
+
+// Whether an image of this orientation is seen with height and width exchanged.
+constexpr bool turns_sideways(int orientation) {
+  return orientation >= 5;
+}
+
+}  // namespace muster::images
