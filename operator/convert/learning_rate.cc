@@ -18,7 +18,7 @@ double rate_of(float number, const char* field, LearningRateFields& fields) {
   if (number > 0 && std::isfinite(number)) return as_written(number);
   if (number != 0)
     throw Invalid(
-        fmt::format("{}: expected a learning rate of at least 0, found {}", field, number));
+        fmt::format("{}: expected a finite learning rate of at least 0, found {}", field, number));
   fields.not_carried.push_back(
       fmt::format("{}: {} is no learning rate above 0; {:g} is taken", field, number, kLeastRate));
   return kLeastRate;

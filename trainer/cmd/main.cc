@@ -62,7 +62,7 @@ int predict(Options options) {
   return all ? kSuccess : kBadInput;
 }
 
-// The logger is there before the thread that waits for signals, which logs.
+// The thread of a StopSignal logs, so that the logger must exist before it begins.
 int train(const Options& options) {
   if (options.standalone.empty()) {
     const auto membership = group::parse_membership(group::read_environment());

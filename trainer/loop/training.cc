@@ -188,9 +188,13 @@ void take_label_count_from_layers(compute::ModelSpec& model) {
   if (model.label_count == 0) model.label_count = compute::check_graph(model).outputs;
 }
 
+// It rises with each change after which the same engine computes other bits.
+constexpr int kArithmetic = 2;
+
 std::string Assembly::determinism_fingerprint() const {
-  return "muster " + group::version() + "; " + engine->instruction_set() + "; " +
-         compute::name_of(spec().precision) + "; " + std::to_string(engine->threads()) + " threads";
+  return "muster " + group::version() + ", arithmetic " + std::to_string(kArithmetic) + "; " +
+         engine->instruction_set() + "; " + compute::name_of(spec().precision) + "; " +
+         std::to_string(engine->threads()) + " threads";
 }
 
 std::vector<FedEngine> Assembly::devices() const {

@@ -306,10 +306,11 @@ std::string note_of_stop(const Document& document, const std::string& path,
   if (falls != stop.at_least) return "";
   const std::string field = child_path(path, "stopWhen");
   return fmt::format(
-      "{}: {}: {} {} while a model learns, so that {} may end the training at its first "
-      "evaluation; {} ends it when the model is good enough",
+      "{}: {}: {} {} while a model learns, so that {} may end the training after its "
+      "first {}; {} ends it when the model is good enough",
       document.locate(field), field, stop.metric, falls ? "falls" : "rises",
-      stop.at_least ? "atLeast" : "atMost", stop.at_least ? "atMost" : "atLeast");
+      stop.at_least ? "atLeast" : "atMost", stop.by_training() ? "epoch" : "evaluation",
+      stop.at_least ? "atMost" : "atLeast");
 }
 
 // Pixels become numbers as byte * scale + offset.

@@ -18,6 +18,16 @@ namespace {
 constexpr const char* kTraining = "spec.training";
 constexpr size_t kMostNames = 8;  // of each list
 
+// Whether a part of the model is not trained.
+bool freezes(const Json& model) {
+  const Json& patterns = member(model, "freeze");
+  if (patterns.is_array() && !patterns.empty()) return true;
+  for (const Json& layer : member(model, "layers"))
+    for (const Json& fields : layer)
+      if (fields.is_object() && !bool_or(fields, "trainable", true)) return true;
+  return false;
+}
+
 bool is_random(const compute::Initializer& initializer) {
   return initializer.kind != compute::InitializerKind::zeros &&
          initializer.kind != compute::InitializerKind::constant;
@@ -35,8 +45,8 @@ std::string frozen_text(const compute::ParameterLayout& layout,
   if (names.empty()) return "";
   const size_t count = names.size();
   names.resize(std::min(count, kMostNames));
-  return fmt::format("{} tensors are frozen with the random numbers that they begin with: {}{}",
-                     count, fmt::join(names, ", "), count > kMostNames ? " and others" : "");
+  return fmt::format("frozen with the random numbers of their initializers: {}{}",
+                     fmt::join(names, ", "), count > kMostNames ? " and others" : "");
 }
 
 }  // namespace
@@ -45,6 +55,7 @@ std::string look_at_initial_weights(const Document& document, const std::filesys
                                     const spec::LookUp& look_up) {
   const Json* training = document.find(kTraining);
   if (training == nullptr || training->is_null()) return "";
+  if (!given(*training, "initializeFrom") && !freezes(member(*training, "model"))) return "";
   const auto model = spec::model_on_data(document, kTraining, look_up);
   if (!model) return "";
   const spec::TrainingSpec spec = spec::to_training_spec(*training);

@@ -29,12 +29,12 @@ bool starts_trainer(const api::TrainingJob& job) {
 Document load_text(const fs::path& manifest) {
   try {
     return Document::load(manifest);
-  } catch (const Malformed&) {
+  } catch (const Malformed& error) {
     if (manifest.extension() != ".config") throw;
-    throw Invalid(
-        manifest.string() +
-        ": expected the manifest of a TrainingJob or TFJob; `muster convert` makes one of "
-        "a pipeline of the TF Object Detection API");
+    throw Malformed(error.where(), error.expected(),
+                    error.found() +
+                        " (`muster convert` makes a manifest of a pipeline of the TF "
+                        "Object Detection API)");
   }
 }
 

@@ -99,6 +99,19 @@ TEST_F(InitialWeights, are_looked_at_by_validate_where_they_are_here) {
       validate(line_job(kModel + std::string("    initializeFrom: far/away\n")));
   EXPECT_EQ(code, kSuccess);
   EXPECT_THAT(output, HasSubstr("far/away is not here, so that what it holds is not checked"));
+  std::string frozen = kMore;
+  frozen.replace(frozen.find("units: 1}}, "), 9, "units: 1, trainable: false}");
+  for (const std::string& from : {std::string(), here}) {
+    std::tie(code, output) = validate(line_job(frozen + from));
+    EXPECT_EQ(code, kSuccess);
+    EXPECT_THAT(output,
+                HasSubstr("frozen with the random numbers of their initializers: before/kernel\n"));
+  }
+  // The folder of an export does as well as its file.
+  std::tie(code, output) = validate(
+      line_job(kMore + std::string("    initializeFrom: ") + model_.parent_path().string() + "\n"));
+  EXPECT_EQ(code, kSuccess);
+  EXPECT_THAT(output, HasSubstr("2 of the model's 4 tensors begin with those of "));
 }
 
 // A checkpoint has all that a job goes on with.

@@ -67,8 +67,8 @@ void for_memory(const std::string& proc, Function function) {
     std::vector<uint64_t> pages((end - begin) / page);
     const ssize_t size = pread(page_map.get(), pages.data(), pages.size() * sizeof(uint64_t),
                                static_cast<off_t>(begin / page * sizeof(uint64_t)));
-    pages.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)) / sizeof(uint64_t));
-    const auto is_there = [](uint64_t entry) { return entry >> 63 != 0; };
+    const bool is_known = size == static_cast<ssize_t>(pages.size() * sizeof(uint64_t));
+    const auto is_there = [&](uint64_t entry) { return !is_known || entry >> 62 != 0; };
     for (auto at = std::ranges::find_if(pages, is_there); at != pages.end();) {
       const auto last = std::find_if_not(at, pages.end(), is_there);
       function(begin + static_cast<unsigned long>(at - pages.begin()) * page,
@@ -79,13 +79,14 @@ void for_memory(const std::string& proc, Function function) {
 }
 
 // Flips one bit wherever the process holds these bytes. Returns how many times; 0 if it has ended.
-// Most of its memory is zero, and so may the first byte be.
+// The search is not for the first byte, which may be zero as most of the memory is.
 int flip_bit(Process& process, const std::string& bytes) {
   const std::boyer_moore_horspool_searcher searcher(bytes.begin(), bytes.end());
   process.signal(SIGSTOP);
   const std::string proc = "/proc/" + std::to_string(process.pid());
   const Descriptor memory(open((proc + "/mem").c_str(), O_RDWR | O_CLOEXEC));
-  if (!memory) return 0;  // the process has ended
+  if (!memory && (errno == ENOENT || errno == ESRCH)) return 0;
+  EXPECT_TRUE(memory) << proc;
   int flipped = 0;
   for_memory(proc, [&](unsigned long begin, unsigned long end) {
     std::string content(end - begin, '\0');

@@ -69,7 +69,8 @@ std::unique_ptr<WeightSource> open_folder(const fs::path& folder) {
   if (!fs::exists(folder / "manifest.json", ignored))
     throw Invalid(folder.string() +
                   ": expected the folder of a checkpoint (with manifest.json, or a TensorFlow "
-                  "checkpoint's .index), or a safetensors file, found a folder with neither");
+                  "checkpoint's .index) or of an export (with model.safetensors), or a safetensors "
+                  "file, found a folder with none of them");
   const Store::Found found = Store::read_whole(folder);
   auto shards = std::make_unique<Shards>(folder.string());
   for (const FileEntry& entry : found.manifest.files) {
@@ -83,7 +84,8 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& from) {
     return std::make_unique<TensorflowCheckpoint>(*prefix);
   std::error_code ignored;
   const fs::path exported = from / "model.safetensors";  // by muster, or by another program
-  const bool is_export = fs::is_regular_file(exported, ignored);
+  const bool is_export =
+      fs::is_regular_file(exported, ignored) && !fs::exists(from / "manifest.json", ignored);
   if (fs::is_directory(from, ignored) && !is_export) return open_folder(from);
   auto shards = std::make_unique<Shards>(from.string());
   try {

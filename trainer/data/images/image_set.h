@@ -35,6 +35,8 @@ class ImageSet {
   // Returns what is known of all images' boxes before they are read; nothing if they are read with
   // the images.
   virtual std::optional<BoxReport> boxes() const { return std::nullopt; }
+  // Returns what to know of the source's boxes where none can be used.
+  virtual std::string box_hint() const { return ""; }
 };
 
 }  // namespace muster::data

@@ -63,6 +63,9 @@ class RecordImages : public ImageSet {
   std::optional<int32_t> known_label(uint64_t image) const override;
   std::string name(uint64_t image) const override;
   uint64_t most_bytes(uint64_t image) const override { return records_[image].place.length; }
+  std::string box_hint() const override {
+    return "; the boxes of a tf.train.Example are fractions of its image, from 0 to 1";
+  }
   void read(uint64_t image, EncodedImage& to) const override;
 
  private:

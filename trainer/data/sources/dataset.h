@@ -26,6 +26,8 @@ class Dataset {
   virtual int64_t label_count() const = 0;
   // Returns the number of classes that objects may have; 0 if it is not known, or for other labels.
   virtual int64_t object_classes() const { return 0; }
+  // Throws Invalid if it is known that no sample has an object, where samples have objects.
+  virtual void require_objects() const {}
   // Returns the names of the classes, in order and as UTF-8; empty where they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
   virtual compute::ElementType element_type() const = 0;

@@ -90,15 +90,17 @@ void ImageDataset::read_all(bool keep) {
   tell(*boxes_);
 }
 
-void ImageDataset::require_objects(const std::string& hint) const {
+void ImageDataset::require_objects() const {
   if (!has_objects() || !boxes_ || !boxes_->has_none()) return;
-  const std::string why = boxes_->text();
-  throw Invalid(fmt::format("expected objects in the {} images that begin with {}, found none{}",
-                            size(), images_->name(0), why.empty() ? "" : ": " + why + hint));
+  throw Invalid(
+      fmt::format("data.train: expected an object in one of the {} images, of which {} is the "
+                  "first, found none{}",
+                  size(), images_->name(0), images_->box_hint()));
 }
 
 void ImageDataset::tell(const BoxReport& boxes) const {
-  const std::string text = boxes.text();
+  std::string text = boxes.text();
+  if (text.empty() && has_objects() && boxes.has_none()) text = "no image has an object";
   if (!text.empty())
     log::warning(fmt::format("the data that begin with {}: {}", images_->name(0), text));
 }

@@ -46,9 +46,7 @@ class ImageDataset : public Dataset {
   void begin(uint64_t index, Sample& sample) const override;
   void report_corrupt(uint64_t index, const std::string& why) const override;
   int32_t label(uint64_t index) const override;
-  // Throws Invalid if it is known that no image has an object; it ends with `hint` if that is
-  // because of what the boxes are.
-  void require_objects(const std::string& hint) const;
+  void require_objects() const override;
   const float* target(uint64_t) const override { return nullptr; }
   void will_need(uint64_t) const override {}
   std::string describe(uint64_t index) const override { return images_->name(index); }

@@ -67,7 +67,7 @@ std::vector<std::string> require_files(const ImageList& list, const spec::ImageS
 }
 
 // Notes that some folders have no images: their classes cannot be learned.
-std::vector<std::string> notes_of_folders(const ImageList& list) {
+std::vector<std::string> notes_of_folders(const ImageList& list, const std::string& name) {
   std::vector<bool> has_images(list.classes.size());
   for (const ImageFile& file : list.files) has_images[static_cast<size_t>(file.label)] = true;
   std::vector<std::string> empty;
@@ -77,12 +77,13 @@ std::vector<std::string> notes_of_folders(const ImageList& list) {
   if (!empty.empty()) {
     const bool more = empty.size() > kMostNamed;
     if (more) empty.pop_back();
-    notes.push_back(fmt::format("these folders of classes have no images: {}{}",
-                                fmt::join(empty, ", "), more ? " and others" : ""));
+    notes.push_back(
+        fmt::format("{}: expected images in the folder of each class, found none in {}{}", name,
+                    fmt::join(empty, ", "), more ? " and others" : ""));
   }
   if (list.classes.size() == 1)
-    notes.push_back(fmt::format("\"{}\" is the only class, so that there is nothing to learn",
-                                list.classes[0]));
+    notes.push_back(fmt::format("{}: \"{}\" is the only class, so that there is nothing to learn",
+                                name, list.classes[0]));
   return notes;
 }
 
@@ -126,7 +127,7 @@ void require_one_readable(const RecordIndex& index, const RecordReader& reader) 
 
 spec::DataFacts read_facts(const spec::ImageFolderSource& source) {
   ImageList list = list_class_folders(source.path);
-  std::vector<std::string> notes = notes_of_folders(list);
+  std::vector<std::string> notes = notes_of_folders(list, source.path.string());
   spec::DataFacts facts = facts_of(std::move(list), source.images, source.path.string());
   facts.notes = std::move(notes);
   return facts;

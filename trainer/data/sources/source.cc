@@ -40,9 +40,8 @@ std::unique_ptr<Dataset> open_files(ImageList list, const std::string& name,
       source.cache, std::move(corrupt));
 }
 
-std::unique_ptr<ImageDataset> open_records(const spec::RecordSource& records,
-                                           const RecordIndex& index,
-                                           const std::vector<FilePart>& parts, bool in_memory) {
+std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const RecordIndex& index,
+                                      const std::vector<FilePart>& parts, bool in_memory) {
   RecordReader reader(records);
   std::vector<std::vector<int32_t>> labels;
   int64_t label_count = 0;
@@ -90,11 +89,9 @@ std::unique_ptr<Dataset> open(const spec::ImageCsvSource& csv, const spec::DataS
 
 std::unique_ptr<Dataset> open(const spec::RecordSource& records, const spec::DataSource& source) {
   const RecordIndex index = read_record_index(records);
-  auto images = open_records(
+  return open_records(
       records, index,
       selected_parts(index.samples(), Selection::of(source), records.files.string()), source.cache);
-  images->require_objects("; a tf.train.Example has boxes in fractions of its image, from 0 to 1");
-  return images;
 }
 
 std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSource& source) {
@@ -105,12 +102,10 @@ std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSour
   const auto classes = static_cast<int64_t>(names.size());
   auto images = std::make_unique<CocoImages>(std::move(annotations), coco, selected);
   auto corrupt = std::make_unique<CorruptSamples>(images->size(), coco.images.max_corrupt);
-  auto samples = std::make_unique<ImageDataset>(
+  return std::make_unique<ImageDataset>(
       std::move(images), coco.images,
       ImageLabels{compute::LabelKind::objects, classes, std::move(names)}, source.cache,
       std::move(corrupt));
-  samples->require_objects("");
-  return samples;
 }
 
 // The files of a source, dealt out to replicas.
@@ -146,6 +141,7 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
                                 const BatchRule& rule) {
   if (source.shard == spec::ShardBy::record) {
     auto samples = open_dataset(source);
+    samples->require_objects();  // by file, a replica's own files need not have any
     const uint64_t size = samples->size();
     return {std::move(samples), Shards::by_record(size, rule)};
   }

@@ -25,7 +25,8 @@ struct TrainingData {
 // Opens the samples that these replicas train on, as the source's `shard` says: by record, all
 // samples; by file, those of the replicas' own files. By file, each of all replicas must have a
 // file with samples left by skip, take and split. Of the other replicas' files only headers and
-// labels are read.
+// labels are read. Throws Invalid also where samples have objects, are shared out by record, and no
+// sample is known to have one.
 TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
                                 const BatchRule& rule);
 

@@ -207,7 +207,7 @@ TEST(ConvertPipeline, RefusesNumbersThatNoTrainingCanHave) {
        {Case{"  batch_size: 24", "  batch_size: 0", "batch_size: expected at least 1"},
         Case{"decay_steps: 800720", "decay_steps: 0", "decay_steps: expected"},
         Case{"initial_learning_rate: 0.004", "initial_learning_rate: -1",
-             "expected a learning rate of at least 0, found -1"}})
+             "expected a finite learning rate of at least 0, found -1"}})
     EXPECT_THAT([&] { converted_with(one.from, one.to); },
                 ThrowsMessage<Invalid>(HasSubstr(one.words)));
 }

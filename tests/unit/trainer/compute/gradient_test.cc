@@ -119,7 +119,7 @@ std::vector<Case> image_cases() {
                    3),
        5, 5},
       {"winograd_even",
-       image_model({12, 10, 16},
+       image_model({14, 10, 16},
                    {layer("a", convolution(16, three, sigmoid)),
                     layer("b", convolution(18, valid, sigmoid), {"a"}),
                     layer("c", convolution(18, valid, linear, false), {"a"}),
@@ -128,7 +128,7 @@ std::vector<Case> image_cases() {
                    3),
        5, 5},
       {"winograd_wide",
-       image_model({3, 131, 2},
+       image_model({6, 261, 2},
                    {layer("a", convolution(16, three, sigmoid)),
                     layer("b", convolution(16, three, sigmoid)),
                     layer("c", convolution(18, three, sigmoid)), layer("g", GlobalAveragePool{}),
@@ -277,7 +277,7 @@ std::vector<Case> normalized_cases() {
           {"normalized_packs", image_model({14, 13, 2}, packs, 3), 5, 5},
           {"normalized_padded", image_model({12, 11, 3}, padded, 3), 6, 6},
           {"normalized_winograd", image_model({12, 11, 3}, winograd, 3), 5, 4},
-          {"normalized_winograd_even", image_model({12, 12, 3}, winograd, 3), 5, 5},
+          {"normalized_winograd_even", image_model({14, 14, 3}, winograd, 3), 5, 5},
           {"normalized_shared", image_model({11, 10, 3}, shared, 3), 6, 5},
           {"normalized_frozen", image_model({11, 10, 3}, frozen, 3), 5, 4}};
 }

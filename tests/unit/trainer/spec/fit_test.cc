@@ -366,9 +366,15 @@ TEST(Notes, TellWhatIsHardlyMeant) {
         {"data.validation", "{syntheticClasses: {samples: 99, shape: [784], classes: 10}}"}},
        nullptr},
       {{{"stopWhen", "{metric: trainLoss, atLeast: 0.01}"}},
-       "stopWhen: trainLoss falls while a model learns, so that atLeast may end the training at "
-       "its "
-       "first evaluation; atMost ends it"},
+       "stopWhen: trainLoss falls while a model learns, so that atLeast may end the training after "
+       "its first epoch; atMost ends it"},
+      {{{"model", "{name: mnist-mlp}"},
+        {"data.train", "{idx: {images: i, labels: l}}"},
+        {"data.validation", "{idx: {images: i, labels: l}}"},
+        {"evaluation", "{everyEpochs: 1}"},
+        {"stopWhen", "{metric: validationAccuracy, atMost: 0.9}"}},
+       "validationAccuracy rises while a model learns, so that atMost may end the training after "
+       "its first evaluation; atLeast ends it"},
       {{{"stopWhen", "{metric: trainLoss, atMost: 0.01}"}}, nullptr},
   };
   for (const auto& item : cases) {

@@ -49,7 +49,8 @@ class WinogradConvolution : public ConvolutionOperation {
   }
 
  private:
-  // The spectra of input and output of as many tiles take 256 KB.
+  // The spectra of input and output of as many tiles take 256 KB; those of the least number, which
+  // more than 227 channels and filters have, take more.
   int64_t tiles_at_once() const {
     return std::clamp<int64_t>(65536 / (kPlanes * (channels_ + filters)), 8, 64);
   }

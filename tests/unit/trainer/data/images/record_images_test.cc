@@ -180,17 +180,25 @@ TEST(RecordImages, WithObjectsHaveThoseThatCanBeUsed) {
   }
 }
 
-TEST(RecordImages, WithoutAnyObjectAreRefused) {
+TEST(RecordImages, WithoutAnyObjectAreRefusedForTraining) {
   const TestFolder folder;
   const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
-  put_records(file, {with_boxes(0, {}), with_boxes(1, {})});
-  EXPECT_THAT(error_of(object_source(file, map)),
-              AllOf(HasSubstr("expected objects in the 2 images that begin with "),
-                    HasSubstr("train: record 0 at byte 0, found none")));
-  put_records(file, {with_boxes(0, {box_of(10, 20, 30, 40, 3)}), with_boxes(1, {})});
-  EXPECT_THAT(error_of(object_source(file, map)),
-              AllOf(HasSubstr("of 1 boxes, 1 left out because no area of them is within the image"),
-                    HasSubstr("boxes in fractions of its image, from 0 to 1")));
+  const std::vector<std::vector<std::string>> sets = {
+      {with_boxes(0, {}), with_boxes(1, {})},
+      {with_boxes(0, {box_of(10, 20, 30, 40, 3)}), with_boxes(1, {})}};  // in pixels
+  for (const auto& records : sets) {
+    put_records(file, records);
+    const spec::DataSource source = object_source(file, map);
+    EXPECT_EQ(error_of(source), "no error") << "it may be evaluated on";
+    EXPECT_THAT(
+        [&] {
+          open_training_data(source, {0, 1, 1}, {.rows = 2});
+        },
+        testing::ThrowsMessage<Invalid>(
+            AllOf(HasSubstr("data.train: expected an object in one of the 2 images, of which "),
+                  HasSubstr("train: record 0 at byte 0 is the first, found none"),
+                  HasSubstr("fractions of its image, from 0 to 1"))));
+  }
 }
 
 TEST(RecordImages, WithAnObjectThatTheLabelMapLacksAreDamagedByName) {
