@@ -12,6 +12,7 @@
 #include "trainer/compute/step_memory.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/layers.h"
+#include "trainer/spec/metric.h"
 #include "trainer/spec/open_classes.h"
 #include "trainer/spec/patterns.h"
 #include "trainer/spec/selection.h"

@@ -40,7 +40,8 @@ TEST(SummaryTest, SaysOfATrainingWhichValueHasEndedIt) {
   Json result = {
       {"step", 8800},
       {"reached", {{"metric", "trainLoss"}, {"value", 0.048125}, {"step", 8800}, {"epoch", 8}}}};
-  EXPECT_THAT(text_of(result), HasSubstr("stopWhen reached     trainLoss was 0.048125 at step 8,800"));
+  EXPECT_THAT(text_of(result),
+              HasSubstr("stopWhen reached     trainLoss was 0.048125 at step 8,800"));
   result["reached"] = nullptr;
   EXPECT_THAT(text_of(result), testing::Not(HasSubstr("stopWhen")));
 }
