@@ -1,11 +1,9 @@
 #include "operator/cmd/job/initial_weights.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "common/json.h"
+#include "common/listed.h"
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
@@ -43,10 +41,7 @@ std::string frozen_text(const compute::ParameterLayout& layout,
         std::ranges::find(taken, tensor.name) == taken.end())
       names.push_back(tensor.name);
   if (names.empty()) return "";
-  const size_t count = names.size();
-  names.resize(std::min(count, kMostNames));
-  return fmt::format("frozen with the random numbers of their initializers: {}{}",
-                     fmt::join(names, ", "), count > kMostNames ? " and others" : "");
+  return "frozen with the random numbers of their initializers: " + listed(names, kMostNames);
 }
 
 }  // namespace

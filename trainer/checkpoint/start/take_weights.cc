@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "common/error.h"
+#include "common/listed.h"
 #include "common/log.h"
 #include "trainer/checkpoint/files/shards.h"
 #include "trainer/checkpoint/store/store.h"
@@ -21,13 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostNames = 8;  // in an error
 constexpr std::string_view kMovingAverage = "/ExponentialMovingAverage";
-
-std::string list(const std::vector<std::string>& names, size_t most) {
-  const size_t named = std::min(most, names.size());
-  const std::string text = fmt::format(
-      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), ", "));
-  return named == names.size() ? text : fmt::format("{} and {} more", text, names.size() - named);
-}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
@@ -189,7 +183,7 @@ class Matching {
     for (const auto& [name, shape] : shapes) names.push_back(name);
     throw Invalid(fmt::format("{}: expected a tensor of the model, such as {}, found {}", from_,
                               layout_.tensors().empty() ? "none" : layout_.tensors().front().name,
-                              names.empty() ? "none at all" : "only " + list(names, kMostNames)));
+                              names.empty() ? "none at all" : "only " + listed(names, kMostNames)));
   }
 
   void require_shapes() const {
@@ -226,7 +220,7 @@ std::string TakenWeights::text(const std::string& from, size_t most) const {
   std::string text =
       fmt::format("{} of the model's {} tensors begin with those of {}", taken.size(), all, from);
   const auto add = [&](const char* why, const std::vector<std::string>& names) {
-    if (!names.empty()) text += fmt::format("; {} {}: {}", names.size(), why, list(names, most));
+    if (!names.empty()) text += fmt::format("; {} {}: {}", names.size(), why, listed(names, most));
   };
   add("begin with their initializers, for it does not have them", missing);
   add("begin with their initializers, for it has them in other shapes", mismatched);

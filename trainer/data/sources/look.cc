@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/listed.h"
 #include "trainer/data/files/source_file.h"
 #include "trainer/data/images/class_folders.h"
 #include "trainer/data/images/csv_list.h"
@@ -72,15 +73,11 @@ std::vector<std::string> notes_of_folders(const ImageList& list, const std::stri
   for (const ImageFile& file : list.files) has_images[static_cast<size_t>(file.label)] = true;
   std::vector<std::string> empty;
   for (size_t label = 0; label < list.classes.size(); ++label)
-    if (!has_images[label] && empty.size() <= kMostNamed) empty.push_back(list.classes[label]);
+    if (!has_images[label]) empty.push_back(list.classes[label]);
   std::vector<std::string> notes;
-  if (!empty.empty()) {
-    const bool more = empty.size() > kMostNamed;
-    if (more) empty.pop_back();
-    notes.push_back(
-        fmt::format("{}: expected images in the folder of each class, found none in {}{}", name,
-                    fmt::join(empty, ", "), more ? " and others" : ""));
-  }
+  if (!empty.empty())
+    notes.push_back(fmt::format("{}: expected images in the folder of each class, found none in {}",
+                                name, listed(empty, kMostNamed)));
   if (list.classes.size() == 1)
     notes.push_back(fmt::format("{}: \"{}\" is the only class, so that there is nothing to learn",
                                 name, list.classes[0]));

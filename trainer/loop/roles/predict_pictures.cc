@@ -42,13 +42,13 @@ std::vector<PictureFile> list_pictures(const PictureOptions& options) {
       continue;
     }
     std::vector<fs::path> found;
+    std::string problem = given.string() + ": expected .jpg, .jpeg or .png files in it, found none";
     try {
       found = data::images_in(path);
-      if (found.empty())
-        throw Invalid(given.string() + ": expected .jpg, .jpeg or .png files in it, found none");
-    } catch (const Invalid& error) {
-      files.push_back({given.string(), path, error.what()});
+    } catch (const Invalid& unreadable) {
+      problem = unreadable.what();
     }
+    if (found.empty()) files.push_back({given.string(), path, problem});
     for (const fs::path& file : found)
       files.push_back({(given / file.filename()).string(), file, ""});
   }

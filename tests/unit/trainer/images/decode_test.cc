@@ -307,19 +307,25 @@ std::string jpeg_of(int height, int width) {
   return bytes + std::string("\1\1\x11\0", 4);
 }
 
+std::string big_endian(uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift));
+  return bytes;
+}
+
+// A chunk of a PNG; `content` begins with its name.
+std::string chunk_of(const std::string& content) {
+  const auto crc = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
+  return big_endian(static_cast<uint32_t>(content.size() - 4)) + content + big_endian(crc);
+}
+
 // The beginning of a PNG of `height` x `width` pixels.
 std::string png_of(uint32_t height, uint32_t width) {
-  std::string header = "IHDR";
-  for (const uint32_t side : {width, height}) {
-    for (int shift = 24; shift >= 0; shift -= 8) header.push_back(static_cast<char>(side >> shift));
-  }
-  header += std::string("\x08\x02\0\0\0", 5);
-  const auto crc = static_cast<uint32_t>(
-      crc32(0, reinterpret_cast<const Bytef*>(header.data()), static_cast<uInt>(header.size())));
-  std::string bytes("\x89PNG\r\n\x1a\n\0\0\0\x0d", 12);
-  bytes += header;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(crc >> shift));
-  return bytes + std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
+  return "\x89PNG\r\n\x1a\n" +
+         chunk_of("IHDR" + big_endian(width) + big_endian(height) +
+                  std::string("\x08\x02\0\0\0", 5)) +
+         chunk_of("IDAT");
 }
 
 // A frame header of 10 x 10 pixels. The decoder would not see it, but a whole image of 19 x 27
@@ -403,14 +409,9 @@ TEST(Decoder, AcceptsSpareBytesBeforeTheEndOfAJpeg) {
 
 // Puts a chunk of EXIF data with this orientation before the pixels of a PNG.
 std::string with_exif(std::string png, int orientation) {
-  std::string chunk("eXIfII*\0\10\0\0\0\1\0\x12\1\3\0\1\0\0\0", 22);
-  chunk += static_cast<char>(orientation) + std::string(3, '\0');
-  const auto crc = static_cast<uint32_t>(
-      crc32(0, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<uInt>(chunk.size())));
-  std::string bytes("\0\0\0\x16", 4);
-  bytes += chunk;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(crc >> shift));
-  return png.insert(33, bytes);  // after the header
+  std::string exif("eXIfII*\0\10\0\0\0\1\0\x12\1\3\0\1\0\0\0", 22);
+  exif += static_cast<char>(orientation) + std::string(3, '\0');
+  return png.insert(33, chunk_of(exif));  // after the header
 }
 
 TEST(Decoder, TurnsAPngAsExifSays) {
