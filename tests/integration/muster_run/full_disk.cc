@@ -22,11 +22,6 @@ class FullDiskTest : public testing::TestWithParam<const char*> {
     job_.set("MUSTER_FAULTS_BELOW", (job_.directory() / GetParam()).string());
     job_.set("ASAN_OPTIONS", "verify_asan_link_order=0");
   }
-  void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer does not start beside a library that is preloaded";
-#endif
-  }
   ScriptJob job_;
   const std::filesystem::path faults_;
 };
