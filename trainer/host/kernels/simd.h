@@ -274,6 +274,17 @@ inline V rough_reciprocal(V a) {
 // bfloat16: the upper half of a float.
 using Half = uint16_t;
 
+// Rounds to it. Adding just under half of the last kept place, and one more if that place is odd,
+// carries exactly when rounding to the nearest, ties to even, rounds up. A NaN could carry into
+// infinity.
+inline uint32_t upper_half(float x) {
+  uint32_t bits = 0;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const uint32_t quiet = (bits >> 16) | 0x40u;
+  return (bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded;
+}
+
 #if defined(__AVX512F__)
 inline V load(const Half* p) {
   const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
@@ -310,17 +321,34 @@ inline V load(const Half* p, Part m) {
 inline V dot_pairs(V a, V b, V c) {
   return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
 }
-inline __m512i rounded_bits(V a) {
-  return _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a));
+// Returns the lanes of both as bfloat16, those of `first` in the lower half.
+inline __m512i halves_of(V first, V second) {
+  return (__m512i)_mm512_cvtne2ps_pbh(second, first);
 }
-inline V pairs_of(V first, V second) {
-  const __m512i high = _mm512_slli_epi32(rounded_bits(second), 16);
-  return _mm512_castsi512_ps(_mm512_or_si512(rounded_bits(first), high));
+// Returns the pairs of the numbers that stand in the same place of the two halves.
+inline V pairs_of(__m512i halves) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_castsi512_ps(_mm512_permutexvar_epi16(order, halves));
 }
-// Stores the first `count` numbers, at most kLanes, as bfloat16.
-inline void store_halves(Half* p, V v, int64_t count) {
-  const auto mask = static_cast<__mmask16>((1u << count) - 1u);
-  _mm256_mask_storeu_epi16(p, mask, (__m256i)_mm512_cvtneps_pbh(v));
+// Stores the first `count` of kLanes numbers.
+inline void store_halves(Half* p, __m256i halves, int64_t count) {
+  _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << count) - 1u), halves);
+}
+// Stores the first `count` lanes, at most kLanes, as bfloat16. Returns what they are then.
+inline V store_rounded(Half* p, V v, int64_t count) {
+  const auto halves = (__m256i)_mm512_cvtneps_pbh(v);
+  store_halves(p, halves, count);
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+#else
+inline V store_rounded(Half* p, V v, int64_t count) {
+  float lanes[kLanes];
+  Half halves[kLanes];
+  store(lanes, v);
+  for (int64_t i = 0; i < kLanes; ++i) halves[i] = static_cast<Half>(upper_half(lanes[i]));
+  for (int64_t i = 0; i < count; ++i) p[i] = halves[i];
+  return load(halves);
 }
 #endif
 

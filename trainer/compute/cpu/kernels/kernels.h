@@ -167,15 +167,19 @@ struct NormalizedTile {
   const float* shift = nullptr;  // beta - mean * scale
   float low = 0, high = 0;
   float* y = nullptr;
-  const void* dy = nullptr;
+  void* dy = nullptr;
   // For the sums: the mean of z, and [2, channels] sums over the places of g and g * (z - mean),
   // where g is dy inside the bounds and 0 elsewhere.
   const float* mean = nullptr;
   float* sums = nullptr;
+  const float* written = nullptr;  // not null: dy, a bfloat16, is rounded from it first
   // For the gradient: dz = g * scale - z * slope - offset.
   const float* slope = nullptr;
   const float* offset = nullptr;
   float* dz = nullptr;
+  // For y or dz as bfloat16, laid out as pack_rows() and pack_row_pairs() do. Either may be null.
+  float* rows = nullptr;
+  float* row_pairs = nullptr;
 };
 
 // Mean of each channel and sum of squared distances from it, over `before` places and then those of
@@ -183,7 +187,8 @@ struct NormalizedTile {
 struct TileStatistics {
   int64_t places = 0, channels = 0;
   bool half = false;  // z is bfloat16 instead of float
-  const void* z = nullptr;
+  void* z = nullptr;
+  const float* written = nullptr;  // not null: z, a bfloat16, is rounded from it first
   float before = 0;
   float* mean = nullptr;
   float* spread = nullptr;
@@ -203,7 +208,7 @@ struct Kernels {
   int64_t lanes;
 
   void (*gemm)(const Gemm&);
-  // The next four are null in instruction sets without products of bfloat16. In place of a float, a
+  // The next five are null in instruction sets without products of bfloat16. In place of a float, a
   // and b of this product have a pair of bfloat16, of two neighbours along p: k is the number of
   // pairs. Sums are float32.
   void (*gemm_pairs)(const Gemm&);
@@ -214,8 +219,10 @@ struct Kernels {
                     int64_t ldo);
   void (*pack_row_pairs)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
                          int64_t ldo);
-  // What host::Arithmetic::to_bfloat16 does, in one instruction, for which subnormal numbers are
-  // zero.
+  // Write y or dz to rows and row_pairs. z and dy must be bfloat16.
+  void (*normalized_value_pairs)(const NormalizedTile&);
+  void (*normalized_gradient_pairs)(const NormalizedTile&);
+  // What host::Arithmetic::to_bfloat16 does. With AVX-512 BF16 subnormal numbers are zero for it.
   void (*to_bfloat16)(int64_t n, const float* in, void* out);
   void (*sparse_forward)(const SparseForward&);
   void (*sparse_weight_gradient)(const SparseWeightGradient&);

@@ -79,14 +79,25 @@ void ConvolutionOperation::run_backward(const Step& step, TeamThread thread,
   backward_samples(thread, thread.begin(step.rows), thread.end(step.rows), accumulate);
 }
 
-void ConvolutionOperation::finish(const Step& step, TeamThread thread, Numbers y,
+void ConvolutionOperation::finish(const Step& step, TeamThread thread, Numbers to, float* y,
                                   int64_t places) const {
-  if (out.normalized) {
-    if (out.normalized->collects(step)) out.normalized->add_statistics(thread, y, places);
-    return;
+  if (out.normalized && out.normalized->collects(step)) {
+    out.normalized->add_statistics(thread, to, y, places);
+  } else if (out.normalized) {
+    end_write(kernels, to, y, places * filters);
+  } else {
+    const float* added = bias < 0 ? nullptr : step.parameters + bias_offset;
+    activate(kernels, activation, places, filters, y, filters, added);
   }
-  const float* added = bias < 0 ? nullptr : step.parameters + bias_offset;
-  activate(kernels, activation, places, filters, y.floats(), filters, added);
+}
+
+void ConvolutionOperation::finish_gradient(TeamThread thread, Numbers x, Numbers to,
+                                           const float* dx, int64_t places) const {
+  if (sums) {
+    in.normalized->add_sums(thread, x, to, dx, places);
+  } else {
+    end_write(kernels, to, dx, places * sliding.channels);
+  }
 }
 
 void ConvolutionOperation::output_gradient(int64_t sample, int64_t begin, int64_t end,

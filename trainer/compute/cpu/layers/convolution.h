@@ -38,9 +38,13 @@ class ConvolutionOperation : public Operation {
   virtual void backward_samples(TeamThread thread, int64_t begin, int64_t end,
                                 bool accumulate) const = 0;
 
-  // Adds the bias and applies the activation, or adds up the statistics, of `places` places from
-  // `y` on.
-  void finish(const Step& step, TeamThread thread, Numbers y, int64_t places) const;
+  // Ends the writing of `places` places of the output at `to`: `y` is what begin_write() returned.
+  // Adds the bias and applies the activation, or adds up the statistics.
+  void finish(const Step& step, TeamThread thread, Numbers to, float* y, int64_t places) const;
+  // Ends the writing of `places` places of the input's gradient in the same way, and adds up its
+  // sums, if `sums` is set; `x` is the input there.
+  void finish_gradient(TeamThread thread, Numbers x, Numbers to, const float* dx,
+                       int64_t places) const;
   // Writes the gradient of the raw output at places [begin, end) of a sample to `to`.
   void output_gradient(int64_t sample, int64_t begin, int64_t end, float* to) const;
   // Adds rows of the raw output's gradient, filters floats each, to the bias's gradient.

@@ -137,11 +137,14 @@ class DepthwiseOperation : public Operation {
         const Numbers to = context_.data(out_, lines.sample) + oy * out_row_;
         d.y = begin_write(to, row_of(thread), out_row_, false);
         kernels_.depthwise_row(d);
-        end_write(kernels_, to, d.y, out_row_);
-        if (collects) out_.normalized->add_statistics(thread, to, sliding_.out_width);
-        if (out_.normalized) continue;
-        activate(kernels_, activation_, sliding_.out_width, sliding_.channels, d.y,
-                 sliding_.channels, bias);
+        if (collects) {
+          out_.normalized->add_statistics(thread, to, d.y, sliding_.out_width);
+        } else if (out_.normalized) {
+          end_write(kernels_, to, d.y, out_row_);
+        } else {
+          activate(kernels_, activation_, sliding_.out_width, sliding_.channels, d.y,
+                   sliding_.channels, bias);
+        }
       }
     });
   }
@@ -214,8 +217,11 @@ class DepthwiseOperation : public Operation {
     d.dx = begin_write(to, row_of(thread), in_row_, accumulate);
     d.accumulate = accumulate;
     kernels_.depthwise_input_gradient_row(d);
-    end_write(kernels_, to, d.dx, in_row_);
-    if (sums_) in_.normalized->add_sums(thread, context_.data(in_, i) + y * in_row_, to, s.width);
+    if (sums_) {
+      in_.normalized->add_sums(thread, context_.data(in_, i) + y * in_row_, to, d.dx, s.width);
+    } else {
+      end_write(kernels_, to, d.dx, in_row_);
+    }
   }
 
   // Returns a row that output_gradient() has returned before.

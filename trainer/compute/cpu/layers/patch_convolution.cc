@@ -21,9 +21,9 @@ class PatchConvolution : public ConvolutionOperation {
         pairs_(context.pairs && (in.half || out.half)),
         tile_places_(std::min(std::clamp<int64_t>(kTileFloats / depth, kLeastPlaces, kMostPlaces),
                               context.max_rows * places_of(sliding))) {
-    if (!pointwise_ || in.normalized) tile_ = context.add_own(tile_places_ * depth);
+    if (!pointwise_ || (in.normalized && !pairs_)) tile_ = context.add_own(tile_places_ * depth);
     if (!pointwise_ && in.normalized) image_ = context.add_own(in.width);
-    if (out.normalized || activation != Activation::linear)
+    if (out.normalized ? !pairs_ : activation != Activation::linear)
       gradient_tile_ = context.add_own(tile_places_ * filters);
     if (out.half) output_tile_ = context.add_own(tile_places_ * filters);
     if (in.half && in.needs_gradient) input_gradient_ = context.add_own(gradient_floats());
@@ -98,20 +98,15 @@ class PatchConvolution : public ConvolutionOperation {
       const int64_t count = (end - at) * filters;
       float* y = begin_write(to, output_tile(thread), count, false);
       if (pairs_) {
-        float* left = left_of(thread);
+        pack_patches(thread, lines.sample, x, at, end);
         const int64_t ld = half_of(depth);
-        for_stretches(at, end, [&](int64_t p, int64_t q) {
-          const float* rows = patches(lines.sample, x, p, q, thread);
-          kernels.pack_rows(q - p, depth, rows, depth, left + (p - at) * ld, ld);
-        });
-        kernels.gemm_pairs({end - at, filters, ld, left, ld, 1, context.arena.floats(packed_),
-                            filters, y, filters});
+        kernels.gemm_pairs({end - at, filters, ld, left_of(thread), ld, 1,
+                            context.arena.floats(packed_), filters, y, filters});
       } else {
         kernels.gemm({end - at, filters, depth, patches(lines.sample, x, at, end, thread), depth, 1,
                       w, filters, y, filters});
       }
-      end_write(kernels, to, y, count);
-      finish(step, thread, to, end - at);
+      finish(step, thread, to, y, end - at);
     }
   }
 
@@ -124,15 +119,16 @@ class PatchConvolution : public ConvolutionOperation {
     return {reads(packed_, Share::all)};
   }
 
-  // [filters, depth], of which each thread writes some columns.
+  // [filters, depth], or [filters / 2, depth] pairs, of which each thread writes some columns.
   void rearrange(const Step& step, TeamThread thread) const override {
     const int64_t begin = thread.begin(depth, kLine), end = thread.end(depth, kLine);
-    float* turned = context.arena.floats(rearranged) + begin;
-    kernels.transpose(end - begin, filters, step.parameters + kernel_offset + begin * filters,
-                      filters, turned, depth);
-    if (pairs_)
-      kernels.pack_row_pairs(filters, end - begin, turned, depth,
-                             context.arena.floats(turned_) + begin, depth);
+    const float* w = step.parameters + kernel_offset + begin * filters;
+    float* to = context.arena.floats(rearranged);
+    if (!pairs_) return kernels.transpose(end - begin, filters, w, filters, to + begin, depth);
+    const int64_t ld = half_of(filters);
+    kernels.pack_rows(end - begin, filters, w, filters, to + begin * ld, ld);
+    kernels.transpose(end - begin, ld, to + begin * ld, ld, context.arena.floats(turned_) + begin,
+                      depth);
   }
 
   // [depth / 2, filters] pairs, of which each thread writes some rows.
@@ -176,10 +172,8 @@ class PatchConvolution : public ConvolutionOperation {
         tile_gradient(thread, sample, dy, at, end, accumulate);
       }
     }
-    if (!whole) return;
-    end_write(kernels, to, dx, in.width);
-    if (sums)
-      in.normalized->add_sums(thread, context.data(in, sample), to, sliding.height * sliding.width);
+    if (whole)
+      finish_gradient(thread, context.data(in, sample), to, dx, sliding.height * sliding.width);
   }
 
   const float* raw_gradient(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
@@ -200,22 +194,54 @@ class PatchConvolution : public ConvolutionOperation {
     for (int64_t at = begin; at < end; at += kPlaces) function(at, std::min(at + kPlaces, end));
   }
 
-  // Makes the pairs of the factors of a tile's products.
-  void pack_tile(TeamThread thread, int64_t sample, const float* x, int64_t begin,
+  // Makes the pairs of the left factor of a tile's forward product.
+  void pack_patches(TeamThread thread, int64_t sample, const float* image, int64_t begin,
+                    int64_t end) const {
+    float* left = left_of(thread);
+    if (pointwise_ && in.normalized) {
+      const Numbers x = context.data(in, sample) + begin * depth;
+      return in.normalized->value_pairs(x, left, nullptr, end - begin);
+    }
+    const int64_t ld = half_of(depth);
+    for_stretches(begin, end, [&](int64_t p, int64_t q) {
+      const float* rows = patches(sample, image, p, q, thread);
+      kernels.pack_rows(q - p, depth, rows, depth, left + (p - begin) * ld, ld);
+    });
+  }
+
+  // Makes the pairs of the factors of a tile's backward products.
+  void pack_tile(TeamThread thread, int64_t sample, const float* image, int64_t begin,
                  int64_t end) const {
+    pack_gradient(thread, sample, begin, end);
+    if (!weights) return;
+    float* left = left_of(thread);
+    if (pointwise_ && in.normalized) {
+      const Numbers x = context.data(in, sample) + begin * depth;
+      return in.normalized->value_pairs(x, nullptr, left, end - begin);
+    }
+    for_stretches(begin, end, [&](int64_t p, int64_t q) {
+      kernels.pack_row_pairs(q - p, depth, patches(sample, image, p, q, thread), depth,
+                             left + (p - begin) / 2 * depth, depth);
+    });
+  }
+
+  void pack_gradient(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
+    float* rows = in.needs_gradient ? rows_of(thread) : nullptr;
+    float* right = weights ? right_of(thread) : nullptr;
+    if (out.normalized) {
+      const Numbers y = context.data(out, sample) + begin * filters;
+      const Numbers dy = context.gradient(out, sample) + begin * filters;
+      return out.normalized->gradient_pairs(y, dy, rows, right, end - begin);
+    }
     const int64_t ld = half_of(filters);
     for_stretches(begin, end, [&](int64_t p, int64_t q) {
       const float* dy = raw_gradient(thread, sample, p, q);
-      const int64_t pair = (p - begin) / 2;
-      if (in.needs_gradient) {
-        kernels.pack_rows(q - p, filters, dy, filters, rows_of(thread) + (p - begin) * ld, ld);
-      }
-      if (!weights) return;
-      kernels.pack_row_pairs(q - p, filters, dy, filters, right_of(thread) + pair * filters,
+      if (rows != nullptr)
+        kernels.pack_rows(q - p, filters, dy, filters, rows + (p - begin) * ld, ld);
+      if (right == nullptr) return;
+      kernels.pack_row_pairs(q - p, filters, dy, filters, right + (p - begin) / 2 * filters,
                              filters);
       bias_gradient(thread, dy, q - p);
-      kernels.pack_row_pairs(q - p, depth, patches(sample, x, p, q, thread), depth,
-                             left_of(thread) + pair * depth, depth);
     });
   }
 
@@ -257,9 +283,7 @@ class PatchConvolution : public ConvolutionOperation {
     const int64_t count = (end - begin) * depth;
     float* dx = begin_write(to, gradient_memory(thread), count, accumulate);
     input_gradient(thread, dy, end - begin, dx, accumulate);
-    end_write(kernels, to, dx, count);
-    if (sums)
-      in.normalized->add_sums(thread, context.data(in, sample) + begin * depth, to, end - begin);
+    finish_gradient(thread, context.data(in, sample) + begin * depth, to, dx, end - begin);
   }
 
   const bool pointwise_;

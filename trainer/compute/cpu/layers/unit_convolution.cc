@@ -49,8 +49,7 @@ class UnitConvolution : public ConvolutionOperation {
                       x + (row + r) * padded_width_ * sliding.channels, sliding.channels, 1,
                       w + r * row_depth_ * filters, filters, y, filters, r > 0});
       }
-      end_write(kernels, to, y, count);
-      finish(step, thread, to, sliding.out_width);
+      finish(step, thread, to, y, sliding.out_width);
     }
   }
 
@@ -82,9 +81,6 @@ class UnitConvolution : public ConvolutionOperation {
     if (weights) weight_gradient(thread, sample, dy);
     if (!in.needs_gradient) return;
     input_gradient(thread, sample, dy, accumulate);
-    if (sums)
-      in.normalized->add_sums(thread, context.data(in, sample), context.gradient(in, sample),
-                              s.height * s.width);
   }
 
   // The places between the rows of dy are zero, so that they do not count.
@@ -114,7 +110,7 @@ class UnitConvolution : public ConvolutionOperation {
                       turned + r * row_depth_ * filters, s.channels, dx, s.channels,
                       accumulate || r > 0});
       }
-      end_write(kernels, to, dx, count);
+      finish_gradient(thread, context.data(in, sample) + y * count, to, dx, s.width);
     }
   }
 

@@ -123,8 +123,7 @@ class WinogradConvolution : public ConvolutionOperation {
       float* y = begin_write(to, lines_of(thread), (end - row) * line, false);
       for_stretches(row, end,
                     [&](const Stretch& s) { forward_stretch(thread, s, x, y, end - row); });
-      end_write(kernels, to, y, (end - row) * line);
-      finish(step, thread, to, (end - row) * sliding.out_width);
+      finish(step, thread, to, y, (end - row) * sliding.out_width);
     }
   }
 
@@ -187,10 +186,12 @@ class WinogradConvolution : public ConvolutionOperation {
       for_stretches(row, end,
                     [&](const Stretch& stretch) { backward_stretch(thread, stretch, x, dy, dx); });
     }
-    if (input_gradient_) write_gradient(thread, sample, dx, accumulate);
-    if (sums)
-      in.normalized->add_sums(thread, context.data(in, sample), context.gradient(in, sample),
-                              s.height * s.width);
+    if (input_gradient_) {
+      write_gradient(thread, sample, dx, accumulate);
+    } else if (in.needs_gradient) {
+      finish_gradient(thread, context.data(in, sample), context.gradient(in, sample), dx,
+                      s.height * s.width);
+    }
   }
 
   // Returns rows [begin, end) of the raw output's gradient, with zeros for what the tiles reach
@@ -239,7 +240,7 @@ class WinogradConvolution : public ConvolutionOperation {
       float* line = begin_write(to, lines_of(thread), count, accumulate);
       kernels.copy(1, count, dx + image_.first() + y * image_.row(), count, line, count,
                    accumulate);
-      end_write(kernels, to, line, count);
+      finish_gradient(thread, context.data(in, sample) + y * count, to, line, sliding.width);
     }
   }
 

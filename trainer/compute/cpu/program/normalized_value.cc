@@ -23,11 +23,13 @@ void NormalizedValue::clear_statistics(TeamThread thread) const {
   std::fill_n(context_.own(statistics_, 2 * channels_ + 1, thread), 2 * channels_ + 1, 0.0f);
 }
 
-void NormalizedValue::add_statistics(TeamThread thread, Numbers z, int64_t places) const {
+void NormalizedValue::add_statistics(TeamThread thread, Numbers z, const float* written,
+                                     int64_t places) const {
   float* mean = context_.own(statistics_, 2 * channels_ + 1, thread);
   float& before = mean[2 * channels_];
-  context_.kernels.normalized_statistics(
-      {places, channels_, z.half, z.at, before, mean, mean + channels_});
+  context_.kernels.normalized_statistics({places, channels_, z.half, z.at,
+                                          z.half ? written : nullptr, before, mean,
+                                          mean + channels_});
   before += static_cast<float>(places);
 }
 
@@ -140,17 +142,37 @@ void NormalizedValue::values(Numbers z, float* y, int64_t places) const {
   context_.kernels.normalized_values(tile);
 }
 
+void NormalizedValue::value_pairs(Numbers z, float* rows, float* row_pairs, int64_t places) const {
+  NormalizedTile tile = this->tile(z, places);
+  tile.rows = rows;
+  tile.row_pairs = row_pairs;
+  context_.kernels.normalized_value_pairs(tile);
+}
+
 std::vector<Access> NormalizedValue::value_accesses() const {
   return {reads(scale_, Share::all), reads(shift_, Share::all)};
 }
 
-void NormalizedValue::gradient(Numbers z, Numbers dy, float* dz, int64_t places) const {
+NormalizedTile NormalizedValue::gradient_tile(Numbers z, Numbers dy, int64_t places) const {
   NormalizedTile tile = this->tile(z, places);
   tile.dy = dy.at;
   tile.slope = context_.arena.floats(slope_);
   tile.offset = context_.arena.floats(offset_);
+  return tile;
+}
+
+void NormalizedValue::gradient(Numbers z, Numbers dy, float* dz, int64_t places) const {
+  NormalizedTile tile = gradient_tile(z, dy, places);
   tile.dz = dz;
   context_.kernels.normalized_gradient(tile);
+}
+
+void NormalizedValue::gradient_pairs(Numbers z, Numbers dy, float* rows, float* row_pairs,
+                                     int64_t places) const {
+  NormalizedTile tile = gradient_tile(z, dy, places);
+  tile.rows = rows;
+  tile.row_pairs = row_pairs;
+  context_.kernels.normalized_gradient_pairs(tile);
 }
 
 std::vector<Access> NormalizedValue::gradient_accesses() const {
@@ -169,9 +191,11 @@ void NormalizedValue::clear_sums(TeamThread thread) const {
   std::fill_n(context_.own(sums_, 2 * channels_, thread), 2 * channels_, 0.0f);
 }
 
-void NormalizedValue::add_sums(TeamThread thread, Numbers z, Numbers dy, int64_t places) const {
+void NormalizedValue::add_sums(TeamThread thread, Numbers z, Numbers dy, const float* written,
+                               int64_t places) const {
   NormalizedTile tile = this->tile(z, places);
   tile.dy = dy.at;
+  tile.written = dy.half ? written : nullptr;
   tile.mean = context_.arena.floats(mean_);
   tile.sums = context_.own(sums_, 2 * channels_, thread);
   context_.kernels.normalized_sums(tile);

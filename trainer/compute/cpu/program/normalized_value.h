@@ -22,7 +22,8 @@ class NormalizedValue {
   // first tile; for each tile; and the phase after all tiles, which computes scale and shift.
   bool collects(const Step& step) const { return step.training && parameters_.trainable(); }
   void clear_statistics(TeamThread thread) const;
-  void add_statistics(TeamThread thread, Numbers z, int64_t places) const;
+  // It ends the writing of z: `written` is what begin_write() returned.
+  void add_statistics(TeamThread thread, Numbers z, const float* written, int64_t places) const;
   Access statistics_access() const { return writes(statistics_, Share::own); }
   void add_forward(Program& program);
 
@@ -30,22 +31,28 @@ class NormalizedValue {
   // before the first tile; and each tile's gradient of z from that of y.
   void add_backward(Program& program);
   void gradient(Numbers z, Numbers dy, float* dz, int64_t places) const;
+  // The same as pairs of bfloat16, to one or both of NormalizedTile::rows and row_pairs.
+  void gradient_pairs(Numbers z, Numbers dy, float* rows, float* row_pairs, int64_t places) const;
   std::vector<Access> gradient_accesses() const;
 
   // Used by operations that read y.
   void values(Numbers z, float* y, int64_t places) const;
+  void value_pairs(Numbers z, float* rows, float* row_pairs, int64_t places) const;
   std::vector<Access> value_accesses() const;
 
   // Used by operations that write the gradient of y, in the order in which they write it. Returns
   // whether the caller is the last one. It must then call clear_sums() and, for all places of its
-  // thread's samples, add_sums() with the finished gradient.
+  // thread's samples, add_sums() with the finished gradient. It ends the writing of dy:
+  // `written` is what begin_write() returned.
   bool claim_sums();
   void clear_sums(TeamThread thread) const;
-  void add_sums(TeamThread thread, Numbers z, Numbers dy, int64_t places) const;
+  void add_sums(TeamThread thread, Numbers z, Numbers dy, const float* written,
+                int64_t places) const;
   std::vector<Access> sums_accesses() const;
 
  private:
   NormalizedTile tile(Numbers z, int64_t places) const;
+  NormalizedTile gradient_tile(Numbers z, Numbers dy, int64_t places) const;
   void run_forward(const Step& step, TeamThread thread) const;
   void join_statistics(const Step& step, int64_t begin, int64_t end) const;
   void run_backward(const Step& step, TeamThread thread) const;

@@ -28,10 +28,7 @@ inline float* begin_write(Numbers to, float* scratch, int64_t count, bool keep) 
   return scratch;
 }
 inline void end_write(const Kernels& kernels, Numbers to, const float* written, int64_t count) {
-  if (!to.half) return;
-  const auto round =
-      kernels.to_bfloat16 != nullptr ? kernels.to_bfloat16 : host::arithmetic().to_bfloat16;
-  round(count, written, to.at);
+  if (to.half) kernels.to_bfloat16(count, written, to.at);
 }
 
 }  // namespace muster::compute::cpu
