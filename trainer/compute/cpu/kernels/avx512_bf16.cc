@@ -11,7 +11,7 @@ namespace muster::compute::cpu {
 #include "trainer/compute/cpu/kernels/kernels.inc"
 
 const Kernels& avx512_bf16_kernels() {
-  // All kernels of avx512 have the same bits here.
+  // All kernels of avx512 have the same bits here, but for subnormal numbers that become bfloat16.
   static constexpr Kernels kTable = table("avx512");
   return kTable;
 }

@@ -172,12 +172,13 @@ struct NormalizedTile {
   // where g is dy inside the bounds and 0 elsewhere.
   const float* mean = nullptr;
   float* sums = nullptr;
-  const float* written = nullptr;  // not null: dy, a bfloat16, is rounded from it first
+  const float* unrounded = nullptr;  // not null: dy, a bfloat16, is rounded from it first
   // For the gradient: dz = g * scale - z * slope - offset.
   const float* slope = nullptr;
   const float* offset = nullptr;
   float* dz = nullptr;
-  // For y or dz as bfloat16, laid out as pack_rows() and pack_row_pairs() do. Either may be null.
+  // For y or dz as bfloat16, laid out as pack_rows() and pack_row_pairs() do: a row has (channels +
+  // 1) / 2 pairs. Either may be null.
   float* rows = nullptr;
   float* row_pairs = nullptr;
 };
@@ -188,7 +189,7 @@ struct TileStatistics {
   int64_t places = 0, channels = 0;
   bool half = false;  // z is bfloat16 instead of float
   void* z = nullptr;
-  const float* written = nullptr;  // not null: z, a bfloat16, is rounded from it first
+  const float* unrounded = nullptr;  // not null: z, a bfloat16, is rounded from it first
   float before = 0;
   float* mean = nullptr;
   float* spread = nullptr;
@@ -222,7 +223,8 @@ struct Kernels {
   // Write y or dz to rows and row_pairs. z and dy must be bfloat16.
   void (*normalized_value_pairs)(const NormalizedTile&);
   void (*normalized_gradient_pairs)(const NormalizedTile&);
-  // What host::Arithmetic::to_bfloat16 does. With AVX-512 BF16 subnormal numbers are zero for it.
+  // Rounds as host::Arithmetic::to_bfloat16 does; `out` is aligned to 2 bytes. With AVX-512 BF16
+  // subnormal numbers are zero for it.
   void (*to_bfloat16)(int64_t n, const float* in, void* out);
   void (*sparse_forward)(const SparseForward&);
   void (*sparse_weight_gradient)(const SparseWeightGradient&);

@@ -30,11 +30,11 @@ class ConvolutionOperation : public Operation {
   virtual void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const = 0;
   // What forward_lines() reads besides its input.
   virtual std::vector<Access> more_accesses() const { return {}; }
-  // Rearranges a thread's part of the kernel for backward_sample(), into rearranged.
+  // Rearranges a thread's part of the kernel for backward_samples(), into rearranged.
   virtual void rearrange(const Step& step, TeamThread thread) const = 0;
   // Computes the part of the weights' gradient, if there is one, that samples [begin, end) give,
   // and the gradient of their input, if that is needed. The latter is added to what is there if
-  // `accumulate` is set.
+  // `accumulate` is set. It calls finish_gradient() once for each place of the input's gradient.
   virtual void backward_samples(TeamThread thread, int64_t begin, int64_t end,
                                 bool accumulate) const = 0;
 

@@ -119,7 +119,9 @@ class PatchConvolution : public ConvolutionOperation {
     return {reads(packed_, Share::all)};
   }
 
-  // [filters, depth], or [filters / 2, depth] pairs, of which each thread writes some columns.
+  // [filters, depth], of which each thread writes some columns. With pairs, a thread's rows of the
+  // kernel become pairs in `rearranged`, and these are turned into turned_, [filters / 2, depth]:
+  // who reads that names `rearranged`.
   void rearrange(const Step& step, TeamThread thread) const override {
     const int64_t begin = thread.begin(depth, kLine), end = thread.end(depth, kLine);
     const float* w = step.parameters + kernel_offset + begin * filters;

@@ -79,8 +79,7 @@ class UnitConvolution : public ConvolutionOperation {
                       dy + (lead_ + row * padded_width_) * filters);
     }
     if (weights) weight_gradient(thread, sample, dy);
-    if (!in.needs_gradient) return;
-    input_gradient(thread, sample, dy, accumulate);
+    if (in.needs_gradient) input_gradient(thread, sample, dy, accumulate);
   }
 
   // The places between the rows of dy are zero, so that they do not count.

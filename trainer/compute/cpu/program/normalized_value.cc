@@ -23,12 +23,12 @@ void NormalizedValue::clear_statistics(TeamThread thread) const {
   std::fill_n(context_.own(statistics_, 2 * channels_ + 1, thread), 2 * channels_ + 1, 0.0f);
 }
 
-void NormalizedValue::add_statistics(TeamThread thread, Numbers z, const float* written,
+void NormalizedValue::add_statistics(TeamThread thread, Numbers z, const float* unrounded,
                                      int64_t places) const {
   float* mean = context_.own(statistics_, 2 * channels_ + 1, thread);
   float& before = mean[2 * channels_];
   context_.kernels.normalized_statistics({places, channels_, z.half, z.at,
-                                          z.half ? written : nullptr, before, mean,
+                                          z.half ? unrounded : nullptr, before, mean,
                                           mean + channels_});
   before += static_cast<float>(places);
 }
@@ -191,11 +191,11 @@ void NormalizedValue::clear_sums(TeamThread thread) const {
   std::fill_n(context_.own(sums_, 2 * channels_, thread), 2 * channels_, 0.0f);
 }
 
-void NormalizedValue::add_sums(TeamThread thread, Numbers z, Numbers dy, const float* written,
+void NormalizedValue::add_sums(TeamThread thread, Numbers z, Numbers dy, const float* unrounded,
                                int64_t places) const {
   NormalizedTile tile = this->tile(z, places);
   tile.dy = dy.at;
-  tile.written = dy.half ? written : nullptr;
+  tile.unrounded = dy.half ? unrounded : nullptr;
   tile.mean = context_.arena.floats(mean_);
   tile.sums = context_.own(sums_, 2 * channels_, thread);
   context_.kernels.normalized_sums(tile);

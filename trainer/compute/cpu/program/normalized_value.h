@@ -22,8 +22,9 @@ class NormalizedValue {
   // first tile; for each tile; and the phase after all tiles, which computes scale and shift.
   bool collects(const Step& step) const { return step.training && parameters_.trainable(); }
   void clear_statistics(TeamThread thread) const;
-  // It ends the writing of z: `written` is what begin_write() returned.
-  void add_statistics(TeamThread thread, Numbers z, const float* written, int64_t places) const;
+  // add_statistics() is called in place of end_write(): it rounds `unrounded`, which begin_write()
+  // returned, to z and adds up the statistics.
+  void add_statistics(TeamThread thread, Numbers z, const float* unrounded, int64_t places) const;
   Access statistics_access() const { return writes(statistics_, Share::own); }
   void add_forward(Program& program);
 
@@ -42,11 +43,11 @@ class NormalizedValue {
 
   // Used by operations that write the gradient of y, in the order in which they write it. Returns
   // whether the caller is the last one. It must then call clear_sums() and, for all places of its
-  // thread's samples, add_sums() with the finished gradient. It ends the writing of dy:
-  // `written` is what begin_write() returned.
+  // thread's samples, add_sums() in place of end_write(): that rounds `unrounded`, which
+  // begin_write() returned, to dy and adds up the sums.
   bool claim_sums();
   void clear_sums(TeamThread thread) const;
-  void add_sums(TeamThread thread, Numbers z, Numbers dy, const float* written,
+  void add_sums(TeamThread thread, Numbers z, Numbers dy, const float* unrounded,
                 int64_t places) const;
   std::vector<Access> sums_accesses() const;
 

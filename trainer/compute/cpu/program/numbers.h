@@ -21,7 +21,8 @@ struct Numbers {
 
 // These two surround the code that writes `count` numbers. begin_write() returns where to write
 // them as floats: at their place, or in `scratch`, which has as many floats. With `keep`, it holds
-// what the numbers are now. end_write() takes what that code has written.
+// what the numbers are now. end_write() takes what that code has written;
+// NormalizedValue::add_statistics() and add_sums() do so too.
 inline float* begin_write(Numbers to, float* scratch, int64_t count, bool keep) {
   if (!to.half) return to.floats();
   if (keep) host::arithmetic().from_bfloat16(count, to.at, scratch);
