@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kGuardTakesAtMost = std::chrono::seconds(10);
+constexpr std::chrono::seconds kMarkedTakeAtMost{5};
 
 std::optional<ProcessIdentity> identity_in(const fs::path& path) {
   std::error_code error;
@@ -107,6 +108,10 @@ int end_leftovers(const JobDirectory& directory, const std::string& mark) {
     while (kill_group(*leader, mark) > 0) pause_briefly();
     fs::remove(pid_file, error);
   }
+  // What replicas have started in groups of their own.
+  ended += kill_marked({mark});
+  const auto until = std::chrono::steady_clock::now() + kMarkedTakeAtMost;
+  while (kill_marked({mark}) > 0 && std::chrono::steady_clock::now() < until) pause_briefly();
   return ended;
 }
 

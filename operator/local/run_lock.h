@@ -35,8 +35,9 @@ class RunLock {
 };
 
 // Sends SIGKILL to the processes that a dead `muster run` of this directory left behind, by
-// recorded pid and start time, and removes the pid files. `mark`, "NAME=value", is in the
-// environment of each of its processes. Returns how many processes it ended.
+// recorded pid and start time, and removes the pid files; then to all others that have `mark`,
+// "NAME=value", in their environment, as each process of a replica has. Returns how many processes
+// it ended.
 int end_leftovers(const JobDirectory& directory, const std::string& mark);
 
 }  // namespace muster::local

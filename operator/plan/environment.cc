@@ -12,11 +12,9 @@
 namespace muster::plan {
 namespace {
 
-// https://www.tensorflow.org/guide/distributed_training#TF_CONFIG: `cluster` without the evaluator,
-// which trains nothing and is known to nobody; `task` says who this replica is.
-Json tf_config(const api::TrainingJob& job, Role role, int index,
-               const std::function<std::string(Role, int)>& address) {
-  if (api::replicas_of(job) <= 1 && !api::workers_may_change(job)) return nullptr;
+// Returns the addresses of each role without the evaluator, which trains nothing and is known to
+// nobody.
+Json cluster_of(const api::TrainingJob& job, const std::function<std::string(Role, int)>& address) {
   Json cluster = Json::object();
   for (Role peers : api::kRoles) {
     auto spec = job.replicas.find(peers);
@@ -27,6 +25,13 @@ Json tf_config(const api::TrainingJob& job, Role role, int index,
       addresses.push_back(address(peers, peer));
     }
   }
+  return cluster;
+}
+
+// https://www.tensorflow.org/guide/distributed_training#TF_CONFIG: `task` says who this replica is.
+// A replica by itself has none.
+Json tf_config(const api::TrainingJob& job, Role role, int index, const Json& cluster) {
+  if (api::replicas_of(job) <= 1 && !api::workers_may_change(job)) return nullptr;
   return {{"cluster", cluster}, {"task", {{"type", api::role_name(job, role)}, {"index", index}}}};
 }
 
@@ -44,13 +49,12 @@ int count(const api::TrainingJob& job, Role role) {
 }
 
 // Adds what scripts take that do not read TF_CONFIG: for those with options as --ps_hosts and
-// --worker_hosts the addresses of each role, as MUSTER_PS_HOSTS.
+// --worker_hosts the addresses of each role, as MUSTER_PS_HOSTS; empty for a role that the job has
+// not.
 void add_hosts(const api::TrainingJob& job, const Json& cluster, ReplicaEnvironment& result) {
-  for (const Role role : api::kRoles) {
-    const Json& addresses = member(cluster, api::role_name(job, role));
-    if (!addresses.is_array()) continue;
+  for (const Role role : {Role::ps, Role::chief, Role::worker}) {
     std::string joined;
-    for (const Json& address : addresses)
+    for (const Json& address : member(cluster, api::role_name(job, role)))
       joined += (joined.empty() ? "" : ",") + address.get<std::string>();
     std::string name = api::name_of(role);
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -96,7 +100,8 @@ bool is_for_pytorch(std::string_view variable) {
 ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index, int attempt,
                                const std::function<std::string(Role, int)>& address) {
   ReplicaEnvironment result;
-  result.tf_config = tf_config(job, role, index, address);
+  const Json cluster = cluster_of(job, address);
+  result.tf_config = tf_config(job, role, index, cluster);
   if (!result.tf_config.is_null()) {
     result.variables.emplace_back("TF_CONFIG", result.tf_config.dump());
   }
@@ -113,8 +118,8 @@ ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index
   const auto ps = job.replicas.find(Role::ps);
   if (ps != job.replicas.end() && ps->second.replication > 1)
     result.variables.emplace_back("MUSTER_REPLICATION", std::to_string(ps->second.replication));
-  if (job.training.is_null() && !result.tf_config.is_null()) {
-    add_hosts(job, result.tf_config["cluster"], result);
+  if (job.training.is_null()) {
+    add_hosts(job, cluster, result);
     add_ranks(job, role, index, address, result);
   }
   return result;

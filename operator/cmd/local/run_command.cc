@@ -315,9 +315,9 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
   require_results(directory, summary);
   const auto changed = changes_since_last_run(source);
   if (changed.empty()) {
-    print(out,
-          "It had finished already. To train on, give it more epochs and --continue; to run it "
-          "anew, another --directory\n");
+    print(out, "It had finished already. {} run it anew, give it another --directory\n",
+          source.job.training.is_null() ? "To"
+                                        : "To train on, give it more epochs and --continue; to");
     return code;
   }
   throw Invalid(fmt::format(
@@ -335,10 +335,10 @@ void require_more_to_train(const JobSource& source, const JobState& state) {
   const bool ended_early = bool_or(summary, "stoppedEarly", false) || given(summary, "reached");
   if (!before || ended_early || plan::asks_for_more(source.job)) return;
   throw Invalid(
-      fmt::format("{}: --continue: expected more epochs or steps than the {} that the job has been "
-                  "trained for, found {}",
-                  shown(source.setting.directory.root()), plan::describe(*before),
-                  plan::describe(*api::length_of(source.job))));
+      fmt::format("{}: --continue: expected more {} than the {} that the job has been trained for, "
+                  "found {}",
+                  shown(source.setting.directory.root()), before->epochs ? "epochs" : "steps",
+                  plan::describe(*before), plan::describe(*api::length_of(source.job))));
 }
 
 // Whether the user asks for more of a job that has succeeded. Throws Invalid for one without
@@ -405,6 +405,9 @@ int run_job(const RunOptions& options) {
   // made in vain.
   const bool is_new = !is_there(directory.root());
   if (is_new) look_ahead(source, out, notes);
+  if (is_new && options.go_on)
+    notes.push_back(shown(directory.root()) +
+                    " has no job yet: --continue finds nothing to go on from");
   muster::create_directories(directory.replicas());
   const auto last = local::RunLock::last_holder(directory);
   const local::RunLock lock(directory);

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -68,9 +69,24 @@ Descriptor open_log(const fs::path& path) {
   return log;
 }
 
+// Returns the variables that distinguish the processes of one start of a replica from all others;
+// none if the environment lacks one.
+std::vector<std::string> marks_in(const std::vector<std::string>& environment) {
+  constexpr const char* kNames[] = {
+      "MUSTER_JOB_UID=", "MUSTER_ROLE=", "MUSTER_INDEX=", "MUSTER_ATTEMPT="};
+  std::vector<std::string> marks;
+  for (const char* name : kNames) {
+    const auto found = std::ranges::find_if(
+        environment, [&](const std::string& variable) { return variable.starts_with(name); });
+    if (found == environment.end()) return {};
+    marks.push_back(*found);
+  }
+  return marks;
+}
+
 // Kills the rest of the group before the leader is reaped: until then the group's number is its
-// own.
-std::optional<int> reap(pid_t pid, bool block) {
+// own. Kills then what the replica has started in other groups.
+std::optional<int> reap(pid_t pid, bool block, const std::vector<std::string>& marks) {
   siginfo_t info{};
   int result;
   const int flags = WEXITED | WNOWAIT | (block ? 0 : WNOHANG);
@@ -80,6 +96,7 @@ std::optional<int> reap(pid_t pid, bool block) {
   ::kill(-pid, SIGKILL);
   const auto until = std::chrono::steady_clock::now() + kGroupTakesAtMost;
   while (is_group_alive(pid) && std::chrono::steady_clock::now() < until) ::poll(nullptr, 0, 1);
+  while (kill_marked(marks) > 0 && std::chrono::steady_clock::now() < until) ::poll(nullptr, 0, 1);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return exit_code_of(info);
@@ -87,7 +104,8 @@ std::optional<int> reap(pid_t pid, bool block) {
 
 }  // namespace
 
-Process::Process(const Launch& launch) : pid_file_(launch.pid_file) {
+Process::Process(const Launch& launch)
+    : pid_file_(launch.pid_file), marks_(marks_in(launch.environment)) {
   const Descriptor log = launch.log.empty() ? Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3))
                                             : open_log(launch.log);
   const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -124,7 +142,7 @@ Process::Process(const Launch& launch) : pid_file_(launch.pid_file) {
     }
   } catch (...) {
     ::kill(-pid, SIGKILL);
-    reap(pid, true);
+    reap(pid, true, marks_);
     throw;
   }
 }
@@ -133,12 +151,13 @@ Process::Process(Process&& other) noexcept
     : identity_(std::exchange(other.identity_, {})),
       pidfd_(std::move(other.pidfd_)),
       pid_file_(std::move(other.pid_file_)),
+      marks_(std::move(other.marks_)),
       exit_code_(other.exit_code_) {}
 
 Process::~Process() {
   if (identity_.pid == 0 || exit_code_) return;
   signal(SIGKILL);
-  reap(identity_.pid, true);
+  reap(identity_.pid, true, marks_);
   std::error_code ignored;
   fs::remove(pid_file_, ignored);
 }
@@ -149,7 +168,7 @@ void Process::signal(int number) const {
 
 std::optional<int> Process::collect() {
   if (exit_code_) return exit_code_;
-  exit_code_ = reap(identity_.pid, false);
+  exit_code_ = reap(identity_.pid, false, marks_);
   if (exit_code_) {
     std::error_code ignored;
     fs::remove(pid_file_, ignored);

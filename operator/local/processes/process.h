@@ -38,13 +38,15 @@ class Process {
   // Sends the signal to the whole group.
   void signal(int number) const;
   // Returns the exit code (128 + n for signal n) once the process has ended; then kills what is
-  // left of its group and removes its pid file. Does not block.
+  // left of its group, and what a replica has started in other groups, and removes its pid file.
+  // Does not block.
   std::optional<int> collect();
 
  private:
   ProcessIdentity identity_;
   Descriptor pidfd_;
   std::filesystem::path pid_file_;
+  std::vector<std::string> marks_;  // see kill_marked()
   std::optional<int> exit_code_;
 };
 

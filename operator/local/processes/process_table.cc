@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <sstream>
@@ -62,28 +63,32 @@ bool has_ended(char state) {
   return state == 'Z' || state == 'X';
 }
 
-bool has_variable(pid_t pid, const std::string& mark) {
-  const std::string environment = read_proc("/proc/" + std::to_string(pid) + "/environ");
-  size_t at = 0;
-  while (at < environment.size()) {
-    const size_t end = std::min(environment.find('\0', at), environment.size());
-    if (environment.compare(at, end - at, mark) == 0) return true;
-    at = end + 1;
-  }
-  return false;
+bool has_variables(pid_t pid, const std::vector<std::string>& marks) {
+  // Each variable ends with a zero; the first one has one before it here.
+  const std::string environment =
+      std::string(1, '\0') + read_proc("/proc/" + std::to_string(pid) + "/environ");
+  return std::ranges::all_of(marks, [&](const std::string& mark) {
+    return environment.find('\0' + mark + '\0') != std::string::npos;
+  });
 }
 
-std::vector<pid_t> members_of(pid_t group) {
-  std::vector<pid_t> members;
+// Returns the processes that have not ended of which is_wanted(pid, Stat) is true.
+template <class IsWanted>
+std::vector<pid_t> living(const IsWanted& is_wanted) {
+  std::vector<pid_t> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
     const auto pid = whole_number<pid_t>(name);
     if (!pid) continue;
     const std::optional<Stat> stat = read_stat(*pid);
-    if (stat && stat->group == group && !has_ended(stat->state)) members.push_back(*pid);
+    if (stat && !has_ended(stat->state) && is_wanted(*pid, *stat)) found.push_back(*pid);
   }
-  return members;
+  return found;
+}
+
+std::vector<pid_t> members_of(pid_t group) {
+  return living([&](pid_t, const Stat& stat) { return stat.group == group; });
 }
 
 }  // namespace
@@ -125,11 +130,19 @@ int kill_group(const ProcessIdentity& leader, const std::string& mark) {
   }
   int killed = 0;
   for (const pid_t pid : members_of(leader.pid)) {
-    if (!has_variable(pid, mark)) continue;
+    if (!has_variables(pid, {mark})) continue;
     ::kill(pid, SIGKILL);
     ++killed;
   }
   return killed;
+}
+
+int kill_marked(const std::vector<std::string>& marks) {
+  if (marks.empty()) return 0;
+  const std::vector<pid_t> found = living(
+      [&](pid_t pid, const Stat&) { return pid != ::getpid() && has_variables(pid, marks); });
+  for (const pid_t pid : found) ::kill(pid, SIGKILL);
+  return static_cast<int>(found.size());
 }
 
 }  // namespace muster::local

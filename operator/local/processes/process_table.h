@@ -35,4 +35,9 @@ bool is_group_alive(pid_t group);
 // group number may belong to other processes by now. Returns how many processes were there.
 int kill_group(const ProcessIdentity& leader, const std::string& mark);
 
+// Sends SIGKILL to all other processes that have all of `marks` in their environment: those that a
+// replica has started in a group of their own, as torchrun does. Returns how many were there; none
+// if there are no marks.
+int kill_marked(const std::vector<std::string>& marks);
+
 }  // namespace muster::local

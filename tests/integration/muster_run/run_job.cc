@@ -233,6 +233,17 @@ TEST(MusterRun, leaves_no_process_when_it_is_killed_and_resumes_without_counting
   EXPECT_EQ(job.state()["status"]["restarts"], 0);
 }
 
+TEST(MusterRun, leaves_no_session_of_a_replica_when_it_is_killed) {
+  ScriptJob job(
+      manifest({{"chief", script("setsid sh -c 'echo child 0 $$$$ > $EVENTS; exec sleep 1000' & " +
+                                 kHello + kForEver)}}));
+  auto run = job.run();
+  const auto hellos = job.next_events(2);
+  run->signal(SIGKILL);
+  for (const std::string& hello : hellos) await_end_of(pid_in(hello));
+  EXPECT_EQ(run->wait(), 137);
+}
+
 TEST(MusterRun, refuses_a_directory_that_another_run_has) {
   ScriptJob job(manifest({{"chief", script(kHello + "read go < $GATE")}}));
   auto run = job.run();

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 
 #include <memory>
@@ -46,6 +47,19 @@ class MnistRun : public testing::Test {
 
   void await_first_checkpoint(const std::string& directory) {
     await_file(job_.folder() / directory / "checkpoints" / "checkpoint");
+  }
+
+  // Waits until the newest checkpoint is of a later step.
+  void await_checkpoint_after(const std::string& directory, int64_t step) {
+    const auto newest = [&] {
+      const std::string name = read_text(job_.folder() / directory / "checkpoints" / "checkpoint");
+      const size_t begin = name.find("ckpt-");
+      return begin == std::string::npos ? 0 : std::stoll(name.substr(begin + 5));
+    };
+    for (int waited = 0; newest() <= step; ++waited) {
+      ASSERT_LT(waited, 6000) << "no checkpoint after step " << step << " within a minute";
+      ::poll(nullptr, 0, 10);
+    }
   }
 
   ScriptJob job_{""};
@@ -159,15 +173,31 @@ TEST_F(MnistRun, that_has_succeeded_trains_on_to_the_weights_of_a_longer_trainin
   EXPECT_THAT(unchanged->output(), HasSubstr("It had finished already"));
   auto no_more = run("parts", {"spec.training.optimizer.learningRate=0.5"}, {"--continue"});
   EXPECT_EQ(no_more->wait(), kBadInput);
-  EXPECT_THAT(no_more->output(),
-              HasSubstr("expected more epochs or steps than the 1 epoch that the "
-                        "job has been trained for, found 1 epoch"));
+  EXPECT_THAT(no_more->output(), HasSubstr("expected more epochs than the 1 epoch that the "
+                                           "job has been trained for, found 1 epoch"));
   auto second = run("parts", {"spec.training.epochs=2"}, {"--continue"});
-  EXPECT_EQ(second->wait(), kSuccess) << second->output();
-  EXPECT_THAT(second->output(), HasSubstr("mnist-mlp: trains on in parts"));
+  second->await_output("mnist-mlp: trains on in parts");
+  await_checkpoint_after("parts", 782);
+  second->signal(SIGINT);  // the ps must not take the first epoch's end for the job's
+  EXPECT_EQ(second->wait(), 130) << second->output();
+  auto third = run("parts", {"spec.training.epochs=2"});
+  EXPECT_EQ(third->wait(), kSuccess) << third->output();
   expect_same_training("parts", "whole");
   EXPECT_EQ(json("parts/summary.json")["step"], 1564);
   EXPECT_EQ(json("parts/summary.json")["testAccuracy"], json("whole/summary.json")["testAccuracy"]);
+}
+
+TEST_F(MnistRun, that_stop_when_has_ended_trains_on_without_it) {
+  auto whole = run("whole", {"spec.training.epochs=2"});
+  EXPECT_EQ(whole->wait(), kSuccess) << whole->output();
+  auto first = run("parts", {"spec.training.epochs=2", "spec.training.stopWhen.metric=trainLoss",
+                             "spec.training.stopWhen.atMost=5"});
+  EXPECT_EQ(first->wait(), kSuccess) << first->output();
+  EXPECT_EQ(json("parts/summary.json")["step"], 782);
+  auto second = run("parts", {"spec.training.epochs=2"}, {"--continue"});
+  EXPECT_EQ(second->wait(), kSuccess) << second->output();
+  expect_same_training("parts", "whole");
+  EXPECT_TRUE(json("parts/summary.json").value("reached", Json()).is_null());
 }
 
 TEST_F(MnistRun, interrupted_it_tells_of_its_newest_checkpoint) {

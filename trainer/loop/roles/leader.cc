@@ -108,8 +108,12 @@ Checkpointer::Options checkpointer_options(const group::Membership& membership,
 
 }  // namespace
 
-bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Workload& workload) {
-  return newest && newest->manifest.final && workload.finished(newest->manifest.position);
+bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Assembly& assembly,
+                 const group::Membership& membership) {
+  if (!newest || !newest->manifest.final) return false;
+  const checkpoint::Resumption resumption =
+      checkpoint::resume(newest->manifest, assembly.training.json, membership.distributed());
+  return assembly.workload->finished(resumption.position);
 }
 
 void require_same_training(const checkpoint::Store::Found& final,

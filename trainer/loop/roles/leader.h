@@ -18,8 +18,10 @@
 
 namespace muster::loop {
 
-// Returns true if `newest` is the final checkpoint of a training that has ended already.
-bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Workload& workload);
+// Returns true if `newest` is the final checkpoint of a training that has ended already. That of a
+// training which was to end sooner, by fewer epochs or by another stopWhen, is not.
+bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Assembly& assembly,
+                 const group::Membership& membership);
 
 // Throws Invalid (kBadInput) if `final`, which is_finished(), is of another job or of a training
 // without a job, and `training` differs from it in settings that decide the weights: there is

@@ -71,9 +71,10 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
   Assembly assembly = assemble(std::move(training), 1, false, threads);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, stop);
   auto from = leader.store() ? leader.store()->to_resume() : std::nullopt;
+  const bool finished = is_finished(from, assembly, membership);
   if (from) from->manifest.position = leader.resume_at(*from);
   Json said;
-  if (is_finished(from, *assembly.workload)) {
+  if (finished) {
     require_same_training(*from, membership, assembly.training);
     log::info("training was finished before");
     said = group::patiently(stop, [&] { return leader.conclude_again(*from); });

@@ -110,7 +110,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   // If all checkpoints are damaged, the shards' state is as good; the coordinator refuses if they
   // have none.
   const auto newest = store->newest();
-  if (is_finished(newest, *assembly.workload)) {
+  if (is_finished(newest, assembly, membership)) {
     require_same_training(*newest, membership, assembly.training);
     log::info("training was finished before");
     Leader leader(membership, assembly, reporter, std::move(store), {}, stop);

@@ -8,6 +8,7 @@
 #include "common/json_file.h"
 #include "common/log.h"
 #include "common/whole_number.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/group/address.h"
 #include "trainer/group/leader_address_file.h"
 #include "trainer/group/storage_patience.h"
@@ -16,6 +17,7 @@
 #include "trainer/metrics/reporter.h"
 #include "trainer/ps/serving/server.h"
 #include "trainer/ps/serving/standby_link.h"
+#include "trainer/spec/changes.h"
 
 namespace muster::loop {
 
@@ -162,6 +164,26 @@ bool may_leave(const group::RendezvousClient& client, const Homes& homes,
   return !client.connected() && client.silence() > kAlone;
 }
 
+// Returns whether the training was finished before, for which rank 0 opens no rendezvous. Then
+// result.json names the job, and its final checkpoint is of a training that was to end as this one:
+// a job that trains on has the result.json and the final checkpoint of the shorter training.
+bool was_finished(const group::Membership& membership, const Training& training) {
+  const Json result = read_json_or_null(membership.storage / "result.json");
+  if (membership.uid.empty() || string_or(result, "jobUid", "") != membership.uid) return false;
+  try {
+    const auto newest = checkpoint::Store(membership.storage / "checkpoints", 1).search().newest;
+    if (!newest || !newest->manifest.final) return false;
+    const auto made_with = spec::with_defaults(newest->manifest.training);
+    return made_with &&
+           std::ranges::none_of(spec::changes(*made_with, training.json),
+                                [](const spec::Change& change) {
+                                  return spec::bearing_of(change.path) == spec::Bearing::end;
+                                });
+  } catch (const Unavailable&) {
+    return false;  // the storage cannot be read; the ps is started again if it was needed
+  }
+}
+
 }  // namespace
 
 int run_ps(const group::Membership& membership, std::stop_token stop) {
@@ -202,11 +224,8 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
     report(reporter, homes, counted);
     homes.require_faultless();
   }
-  // If the job has ended, nothing has gone wrong. When the training was finished before, rank 0
-  // opens no rendezvous; result.json then names its job.
-  const Json result = read_json_or_null(membership.storage / "result.json");
-  if (client.view().phase() == GroupView::FINISHED ||
-      (!membership.uid.empty() && string_or(result, "jobUid", "") == membership.uid))
+  // If the job has ended, nothing has gone wrong.
+  if (client.view().phase() == GroupView::FINISHED || was_finished(membership, training))
     return kSuccess;
   const uint64_t checkpoints = client.view().checkpoints();
   const auto never = [](const GroupView&) { return false; };

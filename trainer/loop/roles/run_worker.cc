@@ -26,10 +26,10 @@ enum class Verdict { finished, again, interrupted };
 // in kLook. It does not log damaged checkpoints: rank 0 does.
 class FinalCheckpoint {
  public:
-  FinalCheckpoint(const group::Membership& membership, const Workload& workload)
+  FinalCheckpoint(const group::Membership& membership, const Assembly& assembly)
       : membership_(membership),
         store_(membership.storage / "checkpoints", 1),
-        workload_(workload) {}
+        assembly_(assembly) {}
 
   bool is_there() {
     const auto now = Clock::now();
@@ -37,7 +37,7 @@ class FinalCheckpoint {
     next_look_ = now + kLook;
     reader_.attempt([&] {
       found_ = folder::is_owned_by(membership_.storage, membership_.uid) &&
-               is_finished(store_.search().newest, workload_);
+               is_finished(store_.search().newest, assembly_, membership_);
     });
     return found_;
   }
@@ -47,7 +47,7 @@ class FinalCheckpoint {
 
   const group::Membership& membership_;
   checkpoint::Store store_;
-  const Workload& workload_;
+  const Assembly& assembly_;
   PatientReader reader_;
   bool found_ = false;
   Clock::time_point next_look_;
@@ -89,7 +89,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
   report_gpus(reporter, compute::choose_devices(assembly.spec().device, assembly.spec().devices));
-  FinalCheckpoint final(membership, *assembly.workload);
+  FinalCheckpoint final(membership, assembly);
   if (final.is_there()) {
     log::info("training was finished before");
     return kSuccess;

@@ -74,7 +74,17 @@ TEST(Environment, OfAScriptWithoutAChiefRanksBeginWithWorker0) {
   auto first = variables(environment(job, Role::worker, 0, 0, address));
   EXPECT_EQ(first["RANK"], "0");
   EXPECT_EQ(first["MASTER_ADDR"], "worker0");
-  EXPECT_FALSE(first.contains("MUSTER_PS_HOSTS"));
+  EXPECT_EQ(first["MUSTER_PS_HOSTS"], "");
+  EXPECT_EQ(first["MUSTER_CHIEF_HOSTS"], "");
+}
+
+TEST(Environment, OfAScriptByItselfHasHostsAndNoTfConfig) {
+  const api::TrainingJob job = make_job().workers(1).own_image();
+  auto only = variables(environment(job, Role::worker, 0, 0, address));
+  EXPECT_EQ(only["MUSTER_WORKER_HOSTS"], "worker0:2222");
+  EXPECT_EQ(only["MUSTER_PS_HOSTS"], "");
+  EXPECT_FALSE(only.contains("TF_CONFIG"));
+  EXPECT_FALSE(only.contains("RANK"));
 }
 
 TEST(Environment, ForPytorchAnIpv6AddressHasNoBrackets) {

@@ -134,6 +134,28 @@ TEST_F(ProcessTest, is_killed_when_its_object_goes) {
   EXPECT_NE(::kill(pid, 0), 0);
 }
 
+// Returns what a replica's environment has to distinguish it.
+std::vector<std::string> marks_of(const std::string& job_uid, int attempt) {
+  return {"PATH=/usr/local/bin:/usr/bin:/bin", "MUSTER_JOB_UID=" + job_uid, "MUSTER_ROLE=worker",
+          "MUSTER_INDEX=0", "MUSTER_ATTEMPT=" + std::to_string(attempt)};
+}
+
+TEST_F(ProcessTest, takes_along_what_it_has_started_in_a_session_of_its_own) {
+  const std::string uid = "process-test-" + std::to_string(::getpid());
+  Launch next = sh("exec sleep 1000");
+  next.environment = marks_of(uid, 1);
+  next.pid_file.clear();
+  Process successor(next);
+  Launch launch = sh("setsid sleep 1000 & echo $! >child; exit 3");
+  launch.environment = marks_of(uid, 0);
+  Process process(launch);
+  EXPECT_EQ(wait(process), 3);
+  const pid_t child = std::stoi(read_file(scratch_.path() / "child"));
+  const auto left = ProcessIdentity::of(child);
+  EXPECT_TRUE(!left || !is_alive(*left));
+  EXPECT_FALSE(successor.collect()) << "it is another attempt's";
+}
+
 TEST_F(ProcessTest, is_told_from_a_stranger_with_the_same_number) {
   Process process(sh("exec sleep 1000"));
   const ProcessIdentity self = ProcessIdentity::of(process.pid()).value();
