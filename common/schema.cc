@@ -63,7 +63,11 @@ std::vector<std::string> words_of(const Json& values) {
 
 // Describes in words what `schema` asks for.
 std::string expectation(const Json& schema) {
-  if (schema.contains("enum")) return "one of " + join(words_of(schema["enum"]));
+  if (schema.contains("enum")) {
+    std::vector<std::string> words = words_of(schema["enum"]);
+    std::erase(words, "");  // the same as leaving the field out
+    return "one of " + join(words);
+  }
   if (flag(schema, "x-kubernetes-int-or-string")) return "an integer or a string";
   const std::string kind = kind_of(schema);
   if (schema.contains("minimum") && schema["minimum"] == schema.value("maximum", Json())) {

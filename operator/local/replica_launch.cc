@@ -123,6 +123,20 @@ std::optional<std::string> gpus_of(const api::TrainingJob& job, api::Role role, 
   return list;
 }
 
+// Returns what a pod of this template would run besides the container whose end decides.
+std::vector<std::string> further_containers(const Json& pod_template) {
+  const Json& pod = member(pod_template, "spec");
+  const std::string counting = string_or(api::counting_container(pod_template), "name", "");
+  std::vector<std::string> found;
+  for (const Json& container : member(pod, "initContainers"))
+    found.push_back("the init container " + string_or(container, "name", "without a name"));
+  for (const Json& container : member(pod, "containers")) {
+    const std::string name = string_or(container, "name", "without a name");
+    if (name != counting) found.push_back("the container " + name);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<std::string> visible_gpus(const api::TrainingJob& job, api::Role role, int index,
@@ -208,6 +222,8 @@ std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Docu
       notes.push_back("the variable " + variable + " of " + role_name +
                       " comes from Kubernetes and is not set here");
     }
+    for (const std::string& container : further_containers(spec.pod_template))
+      notes.push_back(container + " of " + role_name + " is not run here");
   }
   return notes;
 }

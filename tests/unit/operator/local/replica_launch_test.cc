@@ -66,6 +66,19 @@ TEST(VisibleGpus, AreEachReplicasOwn) {
   EXPECT_EQ(of(Role::chief, 0, 4), "(unset)");
 }
 
+TEST(CheckRunsHere, NamesContainersThatOnlyAClusterRuns) {
+  api::TrainingJob job = job_of({{Role::worker, 1}});
+  job.replicas[Role::worker].pod_template = Json::parse(R"({"spec": {
+      "initContainers": [{"name": "fetch"}],
+      "containers": [{"name": "sidecar"}, {"name": "trainer", "command": ["true"]}]}})");
+  const Setting setting{
+      JobDirectory("/jobs/script"), "/", {}, {"PATH=/usr/bin:/bin"}, 4, 0, nullptr, std::nullopt};
+  const std::vector<std::string> expected = {"the init container fetch of worker is not run here",
+                                             "the container sidecar of worker is not run here"};
+  EXPECT_EQ(check_runs_here(job, Document::of(Json::object(), "job.yaml"), setting, true),
+            expected);
+}
+
 TEST(ReplicaVariables, NameTheFileOfRequestsForCheckpointsToTheLeaderOfATraining) {
   api::TrainingJob job = job_of({{Role::ps, 1}, {Role::chief, 1}, {Role::worker, 1}});
   const Setting setting{JobDirectory("/jobs/mnist"), "/", {}, {}, 4, 0, nullptr, std::nullopt};
