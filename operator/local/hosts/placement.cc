@@ -34,7 +34,9 @@ void Placement::add(const Replica& replica) {
   if (places_.contains(replica.name)) return;
   std::vector<int> left = slots_;
   for (const auto& [name, place] : places_) --left[place.host];
+  const size_t number = places_.size();
   Place& place = places_[replica.name];
+  place.number = number;
   place.computes = replica.computes;
   place.takes_gpus = replica.takes_gpus;
   put(place, static_cast<size_t>(std::ranges::max_element(left) - left.begin()));
@@ -49,16 +51,26 @@ bool Placement::is_avoided(size_t host, Clock::time_point now) const {
   return avoided_until_[host] && now < *avoided_until_[host];
 }
 
-std::optional<size_t> Placement::free_host(size_t but, Clock::time_point now) const {
+std::optional<size_t> Placement::free_host(size_t but, int reserved, Clock::time_point now) const {
   std::optional<size_t> best;
-  int most = 0;
+  int most = 0, all = 0;
   for (size_t host = 0; host < slots_.size(); ++host) {
     const int free = slots_[host] - running_on(host);
-    if (host == but || is_avoided(host, now) || free <= most) continue;
+    if (host == but || is_avoided(host, now) || free <= 0) continue;
+    all += free;
+    if (free <= most) continue;
     best = host;
     most = free;
   }
-  return best;
+  return all > reserved ? best : std::nullopt;
+}
+
+int Placement::waiting_before(const Place& place, Clock::time_point now) const {
+  return static_cast<int>(std::ranges::count_if(places_, [&](const auto& entry) {
+    const Place& other = entry.second;
+    return other.number < place.number && is_avoided(other.host, now) &&
+           (other.runs || other.was_lost);
+  }));
 }
 
 Placement::Begins Placement::begin(const std::string& name, Clock::time_point now) {
@@ -69,7 +81,8 @@ Placement::Begins Placement::begin(const std::string& name, Clock::time_point no
       was_lost || is_avoided(place.host, now) || running_on(place.host) >= slots_[place.host];
   const size_t before = place.host;
   if (wants_another) {
-    if (const std::optional<size_t> host = free_host(before, now)) put(place, *host);
+    const int reserved = waiting_before(place, now);
+    if (const std::optional<size_t> host = free_host(before, reserved, now)) put(place, *host);
   }
   place.runs = true;
   if (place.host != before) return Begins::elsewhere;

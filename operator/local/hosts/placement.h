@@ -29,13 +29,14 @@ class Placement {
   int most_computing() const;
 
   // Gives the replica a place on the host with the most slots that no other replica has been
-  // placed on, the first of several. One that has a place stays there.
+  // placed on, the first of several. One that has a place stays there. Replicas without which the
+  // others cannot go on come first.
   void add(const Replica& replica);
 
   enum class Begins { as_before, anew, elsewhere };
   // The replica takes a slot. It moves to a host that has a free one if its own host has none or
   // has been lost; where there is no such host, it stays: `anew`, if an earlier process of it may
-  // live on there unseen.
+  // live on there unseen. It leaves a slot to each replica on a lost host that was added before it.
   Begins begin(const std::string& name, Clock::time_point now);
   // It gives its slot back. `lost`: because its host was lost.
   void end(const std::string& name, bool lost, Clock::time_point now);
@@ -48,6 +49,7 @@ class Placement {
 
  private:
   struct Place {
+    size_t number = 0;  // in the order of add()
     size_t host = 0;
     int ordinal = 0;
     bool computes = false;
@@ -57,7 +59,10 @@ class Placement {
   };
   int running_on(size_t host) const;
   void put(Place& place, size_t host);
-  std::optional<size_t> free_host(size_t but, Clock::time_point now) const;
+  // Returns the host with the most free slots, if there are more than `reserved` on all hosts.
+  std::optional<size_t> free_host(size_t but, int reserved, Clock::time_point now) const;
+  // Returns how many that were added before `place` have to leave a lost host.
+  int waiting_before(const Place& place, Clock::time_point now) const;
   bool is_avoided(size_t host, Clock::time_point now) const;
 
   const std::vector<int> slots_;

@@ -114,43 +114,62 @@ bool says(const Job& job, const std::string& text,
   });
 }
 
-// Goes on with the job, in which a bit flips in a process; expects that the chief says what it
-// restored, and that no checkpoint has the bit.
-void flip_and_finish(
-    Job& job, const std::string& role, int index, const std::string& restored,
-    const std::function<void()>& then = [] {}) {
+// Goes on with the job, in which a bit flips in a process, calls then(), and expects that no
+// checkpoint has the bit.
+void flip_and_finish(Job& job, const std::string& role, int index,
+                     const std::function<void()>& then) {
   ASSERT_TRUE(job.wait_for_checkpoints(2)) << job.log("chief", 0);
   const std::string before = part_of(checkpoints(job).front());
   ASSERT_GT(flip_bit(job.at(role, index), before), 0);
   then();
-  EXPECT_TRUE(says(job, restored)) << job.log("chief", 0);
   job.expect_success();
   for (const fs::path& checkpoint : checkpoints(job))
     EXPECT_TRUE(part_of(checkpoint) == before) << checkpoint;
 }
 
+// Does so, and expects that the chief says what it restored.
+void flip_and_finish(Job& job, const std::string& role, int index, const std::string& restored) {
+  flip_and_finish(job, role, index,
+                  [&] { EXPECT_TRUE(says(job, restored)) << job.log("chief", 0); });
+}
+
+constexpr char kRestored[] = "members opened from checkpoints/ckpt-";
 constexpr char kNamed[] = "rank 2 does not hold the state that most members hold";
 
 TEST(FlippedBitTest, AMemberOfACollectiveIsNamedAndTheGroupGoesBack) {
   Job job("flipped-collective", long_training(kTraining), 0, 2);
   job.environment = kByTcp;
   job.start_all();
-  flip_and_finish(job, "worker", 1, "members opened from checkpoints/ckpt-");
+  flip_and_finish(job, "worker", 1, kRestored);
   EXPECT_TRUE(says(job, kNamed)) << job.log("chief", 0);
 }
 
-// The others may make no step before the next generation: its members compare what they bring.
-TEST(FlippedBitTest, AMemberThatComesWithAnotherStateIsNamed) {
+// Runs a job in which a bit of a member flips and another member is killed at once: the others may
+// make no step before the next generation, whose members compare what they bring. Returns whether
+// that one was named.
+bool is_named_at_the_next_generation(int number) {
   std::string training = long_training(kTraining);
   training.replace(training.find("everySteps: 100"), 15, "everySteps: 1500");
-  Job job("flipped-and-lost", training, 0, 2);
+  Job job("flipped-and-lost-" + std::to_string(number), training, 0, 2);
   job.environment = kByTcp;
   job.start_all();
-  flip_and_finish(job, "worker", 1, "members opened from checkpoints/ckpt-", [&] {
+  flip_and_finish(job, "worker", 1, [&] {
     job.kill("worker", 0);
     job.start("worker", 0);
   });
-  EXPECT_TRUE(says(job, kNamed)) << job.log("chief", 0);
+  const std::string log = job.log("chief", 0);
+  const bool named = times(log, kNamed) > 0;
+  EXPECT_EQ(times(log, kRestored) > 0, named) << log;
+  return named;
+}
+
+// A member that is a step behind when the other one is killed brings nothing: it takes the state of
+// rank 0, and the bit is gone.
+TEST(FlippedBitTest, AMemberThatComesWithAnotherStateIsNamed) {
+  constexpr int kTries = 10;
+  int tries = 0;
+  while (tries < kTries && !is_named_at_the_next_generation(tries) && !HasFailure()) ++tries;
+  EXPECT_LT(tries, kTries) << "the member was a step behind each time";
 }
 
 // A bit is flipped again well before the states are compared again.

@@ -78,6 +78,18 @@ TEST(Placement, StaysWhereNoOtherHostHasAFreeSlot) {
   EXPECT_EQ(placement.host_of("a"), 0u);
 }
 
+// A worker may find its host lost before the chief does, which was on it too.
+TEST(Placement, LeavesTheLastSlotToAReplicaThatWasAddedBefore) {
+  Placement placement = with({3, 2}, {"chief", "worker-0", "worker-1", "worker-2"});
+  EXPECT_EQ(placement.host_of("chief"), 0u);
+  EXPECT_EQ(placement.host_of("worker-0"), 0u);
+  for (const char* name : {"chief", "worker-0", "worker-1"}) placement.begin(name, kNow);
+  placement.end("worker-0", true, kNow);
+  EXPECT_EQ(placement.begin("worker-0", kNow), Begins::anew) << "the chief needs the slot";
+  placement.end("chief", true, kNow);
+  EXPECT_EQ(placement.begin("chief", kNow), Begins::elsewhere);
+}
+
 TEST(Placement, LeavesAHostThatWasLostHoweverLateItBegins) {
   Placement placement = with({1, 1}, {"a", "b"});
   for (const char* name : {"a", "b"}) placement.begin(name, kNow);
