@@ -108,7 +108,7 @@ int end_leftovers(const JobDirectory& directory, const std::string& mark) {
     while (kill_group(*leader, mark) > 0) pause_briefly();
     fs::remove(pid_file, error);
   }
-  // What replicas have started in groups of their own.
+  // Replicas may have started processes in groups of their own.
   ended += kill_marked({mark});
   const auto until = std::chrono::steady_clock::now() + kMarkedTakeAtMost;
   while (kill_marked({mark}) > 0 && std::chrono::steady_clock::now() < until) pause_briefly();

@@ -91,6 +91,12 @@ std::vector<pid_t> members_of(pid_t group) {
   return living([&](pid_t, const Stat& stat) { return stat.group == group; });
 }
 
+// Returns how many they are.
+int kill_each(const std::vector<pid_t>& processes) {
+  for (const pid_t pid : processes) ::kill(pid, SIGKILL);
+  return static_cast<int>(processes.size());
+}
+
 }  // namespace
 
 std::string ProcessIdentity::text() const {
@@ -128,21 +134,15 @@ int kill_group(const ProcessIdentity& leader, const std::string& mark) {
     ::kill(-leader.pid, SIGKILL);
     return members;
   }
-  int killed = 0;
-  for (const pid_t pid : members_of(leader.pid)) {
-    if (!has_variables(pid, {mark})) continue;
-    ::kill(pid, SIGKILL);
-    ++killed;
-  }
-  return killed;
+  return kill_each(living([&](pid_t pid, const Stat& stat) {
+    return stat.group == leader.pid && has_variables(pid, {mark});
+  }));
 }
 
 int kill_marked(const std::vector<std::string>& marks) {
   if (marks.empty()) return 0;
-  const std::vector<pid_t> found = living(
-      [&](pid_t pid, const Stat&) { return pid != ::getpid() && has_variables(pid, marks); });
-  for (const pid_t pid : found) ::kill(pid, SIGKILL);
-  return static_cast<int>(found.size());
+  return kill_each(living(
+      [&](pid_t pid, const Stat&) { return pid != ::getpid() && has_variables(pid, marks); }));
 }
 
 }  // namespace muster::local

@@ -274,15 +274,14 @@ inline V rough_reciprocal(V a) {
 // bfloat16: the upper half of a float.
 using Half = uint16_t;
 
-// Rounds a float to bfloat16, to the nearest, ties to even. Adding just under half of the last kept
-// place, and one more if that place is odd, carries exactly when that rounds up. A NaN could carry
-// into infinity.
-inline uint32_t upper_half(float x) {
-  uint32_t bits = 0;
-  __builtin_memcpy(&bits, &x, sizeof bits);
-  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  const uint32_t quiet = (bits >> 16) | 0x40u;
-  return (bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded;
+// Rounds the bits of a float, or of each lane of a vector, to bfloat16: to the nearest, ties to
+// even. Adding just under half of the last kept place, and one more if that place is odd, carries
+// exactly when that rounds up. A NaN could carry into infinity.
+template <typename Bits32>
+inline Bits32 upper_half(Bits32 bits) {
+  const Bits32 upper = bits >> 16;
+  const Bits32 rounded = (bits + 0x7fffu + (upper & 1u)) >> 16;
+  return (bits & 0x7fffffffu) > 0x7f800000u ? (upper | 0x40u) : rounded;
 }
 
 #if defined(__AVX512F__)
@@ -342,46 +341,31 @@ inline V store_rounded(Half* p, V v, int64_t count) {
   store_halves(p, halves, count);
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
-#elif defined(__AVX512F__)
-// These round as upper_half() does.
-inline V store_rounded(Half* p, V v, int64_t count) {
-  const __m512i bits = _mm512_castps_si512(v), upper = _mm512_srli_epi32(bits, 16);
-  const __m512i odd = _mm512_and_si512(upper, _mm512_set1_epi32(1));
-  const __m512i raised = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-  const __m512i quiet = _mm512_or_si512(upper, _mm512_set1_epi32(0x40));
-  const __mmask16 is_nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-  const __m512i halves = _mm512_mask_mov_epi32(_mm512_srli_epi32(raised, 16), is_nan, quiet);
-  _mm512_mask_cvtepi32_storeu_epi16(p, static_cast<__mmask16>((1u << count) - 1u), halves);
-  return _mm512_castsi512_ps(_mm512_slli_epi32(halves, 16));
-}
-#elif defined(__AVX2__)
-inline V store_rounded(Half* p, V v, int64_t count) {
-  const __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
-  const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
-  const __m256i raised = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-  const __m256i quiet = _mm256_or_si256(upper, _mm256_set1_epi32(0x40));
-  const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-  const __m256i halves = _mm256_blendv_epi8(_mm256_srli_epi32(raised, 16), quiet, is_nan);
-  const __m256i packed =
-      _mm256_permute4x64_epi64(_mm256_packus_epi32(halves, halves), 0b1000);  // lanes 0 to 7 first
-  const __m128i stored = _mm256_castsi256_si128(packed);
-  if (count == kLanes) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), stored);
-  } else {
-    Half some[kLanes];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(some), stored);
-    for (int64_t i = 0; i < count; ++i) p[i] = some[i];
-  }
-  return _mm256_castsi256_ps(_mm256_slli_epi32(halves, 16));
-}
 #else
+typedef uint32_t Lanes32 __attribute__((vector_size(sizeof(V))));
+// Stores the lower halves of the first `count` lanes.
+inline void store_lower_halves(Half* p, Lanes32 lanes, int64_t count) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<__mmask16>((1u << count) - 1u);
+  _mm512_mask_cvtepi32_storeu_epi16(p, mask, (__m512i)lanes);
+#else
+  Half some[kLanes];
+#if defined(__AVX2__)
+  const __m256i twice = _mm256_packus_epi32((__m256i)lanes, (__m256i)lanes);
+  const __m256i packed = _mm256_permute4x64_epi64(twice, 0b1000);  // lanes 0 to 7 first
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(count == kLanes ? p : some),
+                   _mm256_castsi256_si128(packed));
+  if (count == kLanes) return;
+#else
+  for (int64_t i = 0; i < kLanes; ++i) some[i] = static_cast<Half>(lanes[i]);
+#endif
+  for (int64_t i = 0; i < count; ++i) p[i] = some[i];
+#endif
+}
 inline V store_rounded(Half* p, V v, int64_t count) {
-  float lanes[kLanes];
-  Half halves[kLanes];
-  store(lanes, v);
-  for (int64_t i = 0; i < kLanes; ++i) halves[i] = static_cast<Half>(upper_half(lanes[i]));
-  for (int64_t i = 0; i < count; ++i) p[i] = halves[i];
-  return load(halves);
+  const Lanes32 halves = upper_half((Lanes32)v);
+  store_lower_halves(p, halves, count);
+  return (V)(halves << 16);
 }
 #endif
 

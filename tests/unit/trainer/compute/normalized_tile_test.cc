@@ -186,26 +186,28 @@ class NormalizedPairs : public ::testing::Test {
   }
 };
 
-TEST_F(NormalizedPairs, OfValues) {
-  for_all_tiles([](const Kernels& kernels, TileFixture& f) {
+// Compares what `pairs` writes with the floats that `kernel` writes to the field `to`.
+void check_all_pairs(void (*Kernels::*kernel)(const cpu::NormalizedTile&),
+                     float* cpu::NormalizedTile::*to,
+                     void (*Kernels::*pairs)(const cpu::NormalizedTile&)) {
+  for_all_tiles([&](const Kernels& kernels, TileFixture& f) {
     if (kernels.gemm_pairs == nullptr) return;
-    std::vector<float> y(static_cast<size_t>(f.count()));
+    std::vector<float> floats(static_cast<size_t>(f.count()));
     cpu::NormalizedTile tile = f.tile();
-    tile.y = y.data();
-    kernels.normalized_values(tile);
-    check_pairs(kernels, f, y, kernels.normalized_value_pairs);
+    tile.*to = floats.data();
+    (kernels.*kernel)(tile);
+    check_pairs(kernels, f, floats, kernels.*pairs);
   });
 }
 
+TEST_F(NormalizedPairs, OfValues) {
+  check_all_pairs(&Kernels::normalized_values, &cpu::NormalizedTile::y,
+                  &Kernels::normalized_value_pairs);
+}
+
 TEST_F(NormalizedPairs, OfGradients) {
-  for_all_tiles([](const Kernels& kernels, TileFixture& f) {
-    if (kernels.gemm_pairs == nullptr) return;
-    std::vector<float> dz(static_cast<size_t>(f.count()));
-    cpu::NormalizedTile tile = f.tile();
-    tile.dz = dz.data();
-    kernels.normalized_gradient(tile);
-    check_pairs(kernels, f, dz, kernels.normalized_gradient_pairs);
-  });
+  check_all_pairs(&Kernels::normalized_gradient, &cpu::NormalizedTile::dz,
+                  &Kernels::normalized_gradient_pairs);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ class NormalizedValue {
   // before the first tile; and each tile's gradient of z from that of y.
   void add_backward(Program& program);
   void gradient(Numbers z, Numbers dy, float* dz, int64_t places) const;
-  // The same as pairs of bfloat16, to one or both of NormalizedTile::rows and row_pairs.
+  // gradient_pairs(), and value_pairs() below, write the same as pairs of bfloat16, to one or both
+  // of NormalizedTile::rows and row_pairs.
   void gradient_pairs(Numbers z, Numbers dy, float* rows, float* row_pairs, int64_t places) const;
   std::vector<Access> gradient_accesses() const;
 
