@@ -159,6 +159,23 @@ Document Document::of(Json value, std::string source) {
   return document;
 }
 
+Document Document::of(Json value, const Document& original, std::vector<Renamed> renamed) {
+  Document document = original;
+  document.value_ = std::move(value);
+  document.renamed_ = std::move(renamed);
+  return document;
+}
+
+std::string Document::path_in_text(std::string_view path) const {
+  for (const Renamed& renamed : renamed_) {
+    const std::string_view rest = path.substr(std::min(renamed.path.size(), path.size()));
+    const bool is_whole_step = rest.empty() || rest.front() == '.' || rest.front() == '[';
+    if (path.starts_with(renamed.path) && is_whole_step)
+      return renamed.original + std::string(rest);
+  }
+  return std::string(path);
+}
+
 Document Document::load(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored) &&
@@ -170,7 +187,7 @@ Document Document::load(const std::filesystem::path& path) {
 
 const Document::Lines& Document::nearest_lines(std::string_view path) const {
   const Lines* lines = &lines_;
-  for (const std::string& step : split_path(path)) {
+  for (const std::string& step : split_path(path_in_text(path))) {
     const Lines* child = lines->find(step);
     if (child == nullptr) break;
     lines = child;
@@ -220,7 +237,7 @@ void Document::set(std::string_view path, std::string_view text) {
   *target = std::move(replacement);
   value_ = std::move(copy);
   Lines* lines = &lines_;
-  for (const std::string& step : steps) {
+  for (const std::string& step : split_path(path_in_text(path))) {
     auto child = std::find_if(lines->children.begin(), lines->children.end(),
                               [&](const Lines& candidate) { return candidate.key == step; });
     if (child == lines->children.end()) {

@@ -45,6 +45,13 @@ class Document {
   static Document load(const std::filesystem::path& path);
   // Makes a document from a value that comes from no text; it has no lines.
   static Document of(Json value, std::string source);
+  // A path of a value, and the path of what it was made from.
+  struct Renamed {
+    std::string path, original;
+  };
+  // Makes a document from a value that was made from `original`: it has the source and the lines of
+  // that one. `renamed` has what the original calls otherwise; all else has the same path there.
+  static Document of(Json value, const Document& original, std::vector<Renamed> renamed);
 
   const Json& value() const { return value_; }
   Json& value() { return value_; }
@@ -59,6 +66,10 @@ class Document {
 
   // The line that locate() names, counted from 1; 0 where it names none.
   int line(std::string_view path) const;
+
+  // Returns the path of `path` in the text: another one where the document was made from an
+  // original.
+  std::string path_in_text(std::string_view path) const;
 
   // The value at `path`, or nullptr.
   const Json* find(std::string_view path) const;
@@ -84,6 +95,7 @@ class Document {
   std::string source_;
   Json value_;
   Lines lines_;
+  std::vector<Renamed> renamed_;
 };
 
 // Paths as Document and schemas write them: child_path("a.b", "c") is "a.b.c", child_path("", "a")

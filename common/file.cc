@@ -90,6 +90,23 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
+bool change(const fs::path& folder) {
+  try {
+    const TemporaryFile made(folder / "look");
+    const Descriptor file(made.fd());
+    return true;
+  } catch (const WriteError&) {
+    return false;
+  }
+}
+
+// Where the folder is believed not to be there, its parent is to be changed first.
+bool change(const fs::path& folder, int parents) {
+  if (folder.empty()) return false;
+  if (change(folder)) return true;
+  return parents > 0 && change(folder.parent_path(), parents - 1) && change(folder);
+}
+
 }  // namespace
 
 WriteError::WriteError(const std::string& what, int error)
@@ -162,6 +179,12 @@ void create_directories(const fs::path& path) {
   if (!error && !fs::is_directory(path, error) && !error)
     error.assign(ENOTDIR, std::generic_category());
   if (error) throw WriteError("cannot create directory " + path.string(), error.value());
+}
+
+void look_anew(const fs::path& folder) {
+  const WatchedWork work(WatchedWork::Kind::storage, "looking anew at", folder.native());
+  constexpr int kParents = 2;
+  static_cast<void>(change(folder, kParents));
 }
 
 }  // namespace muster

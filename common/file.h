@@ -46,4 +46,10 @@ void sync_directory(const std::filesystem::path& path);
 // mkdir -p. Throws WriteError.
 void create_directories(const std::filesystem::path& path);
 
+// Makes this host see what others have changed in a folder on a file server. A client of NFS
+// believes what it knows of a folder for up to a minute (acdirmax): which names are there, and
+// which are not. It asks again once it has changed the folder itself; so this makes a file there
+// and removes it. Where that is not possible, what is known stays. Does nothing for an empty path.
+void look_anew(const std::filesystem::path& folder);
+
 }  // namespace muster

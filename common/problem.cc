@@ -8,7 +8,7 @@ namespace muster {
 
 std::string Problem::text() const {
   std::string line = where.empty() ? "" : where + ": ";
-  if (!path.empty()) line += path + ": ";
+  if (!path.empty()) line += shown_path() + ": ";
   line += "expected " + expected + ", found " + found;
   if (!hint.empty()) line += "; " + hint;
   return line;
@@ -23,6 +23,8 @@ Problem make_problem(const Document& document, const std::string& path, std::str
   problem.found = std::move(found);
   problem.hint = std::move(hint);
   problem.line = document.line(path);
+  if (std::string shown = document.path_in_text(path); shown != path)
+    problem.path_in_text = std::move(shown);
   return problem;
 }
 

@@ -17,6 +17,9 @@ struct Problem {
   std::string hint;        // "did you mean learningRate?", or empty
   int line = 0;            // of `where`; 0: none, as for what --set brought
   std::string meant = {};  // of an unknown field: the path it was probably meant as, or empty
+  std::string path_in_text = {};  // where the text has another path than `path`; else empty
+
+  const std::string& shown_path() const { return path_in_text.empty() ? path : path_in_text; }
 
   // "job.yaml:12: spec.training.batchSize: expected an integer of at least 1, found "many" (a
   // string)"

@@ -224,7 +224,7 @@ class Walker {
     const Json& properties = schema.contains("properties") ? schema["properties"] : kNone;
     fill_defaults(properties, value);
     for (const Json& name : schema.value("required", Json::array())) {
-      if (!value.contains(name.get<std::string>())) require(properties, value, path, name);
+      if (!value.contains(name.get<std::string>())) require(schema, value, path, name);
     }
     for (auto& [key, member] : value.get_ref<Json::object_t&>()) {
       if (full()) return;
@@ -248,11 +248,13 @@ class Walker {
     }
   }
 
-  void require(const Json& properties, const Json& value, const std::string& path,
-               const Json& name) {
+  void require(const Json& schema, const Json& value, const std::string& path, const Json& name) {
+    static const Json kNone = Json::object();
+    const Json& properties = schema.contains("properties") ? schema["properties"] : kNone;
     const std::string key = name.get<std::string>();
     for (const auto& [found, unused] : value.items()) {
-      if (!properties.contains(found) && nearest(found, names_of(properties)) == key) return;
+      const bool is_reported = !properties.contains(found) && !takes_unknown(schema);
+      if (is_reported && nearest(found, names_of(properties)) == key) return;
     }
     const auto property = properties.find(key);
     report(child_path(path, key), property == properties.end() ? "a value" : expectation(*property),
@@ -265,14 +267,19 @@ class Walker {
     return names;
   }
 
+  static bool takes_unknown(const Json& schema) {
+    const auto additional = schema.find("additionalProperties");
+    return (additional != schema.end() && (additional->is_object() || additional->get<bool>())) ||
+           flag(schema, "x-kubernetes-preserve-unknown-fields");
+  }
+
   void walk_unknown(const Json& schema, const Json& properties, const std::string& key,
                     Json& member, const std::string& path) {
     const auto additional = schema.find("additionalProperties");
     if (additional != schema.end() && additional->is_object()) {
       return walk(*additional, member, child_path(path, key));
     }
-    if (additional != schema.end() && additional->get<bool>()) return;
-    if (flag(schema, "x-kubernetes-preserve-unknown-fields")) return;
+    if (takes_unknown(schema)) return;
     const std::vector<std::string> names = names_of(properties);
     report(child_path(path, key),
            names.empty() ? "no field here" : "one of the fields " + join(names),

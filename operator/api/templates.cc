@@ -2,6 +2,7 @@
 
 #include "common/json.h"
 #include "common/nearest.h"
+#include "operator/api/pod_template.h"
 
 namespace muster::api {
 
@@ -22,21 +23,6 @@ const Json& first_of(const Json& pod_template, std::initializer_list<const char*
     }
   }
   return containers.size() == 1 ? containers[0] : none;
-}
-
-// The known fields of a container: otherwise only Kubernetes would notice a misspelt one.
-const std::vector<std::string>& container_fields() {
-  static const std::vector<std::string> fields = {
-      "name",          "image",           "command",
-      "args",          "workingDir",      "env",
-      "envFrom",       "ports",           "resources",
-      "resizePolicy",  "restartPolicy",   "volumeMounts",
-      "volumeDevices", "livenessProbe",   "readinessProbe",
-      "startupProbe",  "lifecycle",       "terminationMessagePath",
-      "stdin",         "stdinOnce",       "terminationMessagePolicy",
-      "tty",           "imagePullPolicy", "securityContext",
-  };
-  return fields;
 }
 
 class Checker {
@@ -106,8 +92,7 @@ class Checker {
     }
     if (!container.is_object()) return;
     for (const auto& [key, unused] : container.items()) {
-      const auto& known = container_fields();
-      const std::string near = nearest(key, known);
+      const std::string near = nearest(key, container_fields());
       if (near.empty() || near == key) continue;
       problems_.report(child_path(path, key), "a field of a container",
                        "the unknown field \"" + key + "\"", "did you mean " + near + "?");

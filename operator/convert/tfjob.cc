@@ -96,6 +96,7 @@ class TfJobConversion {
     for (const auto& [role, type] : types_) {
       const Json& original = spec_["tfReplicaSpecs"][type];
       Json& replica = spec()["replicaSpecs"][role];
+      result_.renamed.push_back({"spec.replicaSpecs." + role, path_of(type)});
       replica["replicas"] = integer_or(original, "replicas", 1);
       set_restarts(role, type, string_or(original, "restartPolicy", "Never"), replica);
       replica["template"] = original["template"];
@@ -189,7 +190,8 @@ class TfJobConversion {
 }  // namespace
 
 bool is_kubeflow_job(const Document& manifest) {
-  return string_or(manifest.value(), "apiVersion", "").starts_with("kubeflow.org/");
+  return string_or(manifest.value(), "apiVersion", "").starts_with("kubeflow.org/") ||
+         string_or(manifest.value(), "kind", "") == "TFJob";
 }
 
 Converted convert_tfjob(Document manifest) {

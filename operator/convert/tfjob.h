@@ -9,7 +9,8 @@ namespace muster::convert {
 // out.
 inline constexpr const char* kTrainingOperator = "kubeflow.org/training-operator";
 
-// Whether the manifest says that it is a job of Kubeflow's training-operator.
+// Whether the manifest says, by its apiVersion or as a TFJob, that it is a job of Kubeflow's
+// training-operator.
 bool is_kubeflow_job(const Document& manifest);
 
 // Makes a TrainingJob of a TFJob (kubeflow.org/v1): the same programs in the same roles, with the

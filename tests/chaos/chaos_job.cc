@@ -89,6 +89,10 @@ ChaosJob::ChaosJob(const std::string& name, Chance& chance, const Shape& shape)
   for (const Replica& replica : replicas_)
     if (shape.http) http_[replica] = free_port();
   fs::create_directories(storage());
+  for (const char* host : {"host-0", "host-1"})
+    if (shape.late_seconds > 0)
+      hosts_.push_back(std::make_unique<LateMount>(storage(), job_.folder() / host,
+                                                   seconds(shape.late_seconds)));
   for (auto& [role, addresses] : job_.cluster.items()) {
     if (!shape.relayed) break;
     for (size_t i = 0; i < addresses.size(); ++i) {
@@ -135,6 +139,7 @@ std::map<std::string, std::string> ChaosJob::environment(const Replica& replica)
   if (shape_.elastic)
     result["MUSTER_ELASTIC"] = Json{{"minReplicas", 0}, {"maxReplicas", shape_.workers}}.dump();
   if (shape_.plaintext) result["MUSTER_TLS"] = "";
+  if (!hosts_.empty()) result["MUSTER_STORAGE"] = hosts_.at(host_[replica])->path().string();
   if (shape_.http) result["MUSTER_HTTP_ADDRESS"] = "127.0.0.1:" + std::to_string(http_.at(replica));
   std::string preload;
   if (shape_.hang_seconds > 0) {
@@ -288,6 +293,18 @@ void ChaosJob::finish() {
 void ChaosJob::storage_does(const std::string& what) {
   note("the storage: " + (what.empty() ? "as it should be" : what));
   write_file_atomically(job_.folder() / "faults", what);
+}
+
+bool ChaosJob::has_hosts() const {
+  return !hosts_.empty() &&
+         std::ranges::all_of(hosts_, [](const auto& host) { return host->mounted(); });
+}
+
+void ChaosJob::look_from(size_t host) const {
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator at(hosts_.at(host)->path(), ignored), end; at != end;
+       at.increment(ignored))
+    static_cast<void>(fs::file_size(at->path(), ignored));
 }
 
 std::vector<int> ChaosJob::ports() const {

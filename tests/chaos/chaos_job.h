@@ -10,12 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/chaos/late_mount.h"
 #include "tests/chaos/relay.h"
 #include "tests/integration/trainer/job.h"
 
 namespace muster::chaos {
 
 using Replica = integration::Job::Replica;
+inline const Replica kChief{"chief", 0};
+inline const Replica kEvaluator{"evaluator", 0};
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -66,6 +69,7 @@ struct Shape {
   bool evaluator = false;
   bool relayed = false;  // every address leads through a Relay, so that a replica can move
   bool faulty = false;   // the storage does what storage_does() says
+  int late_seconds = 0;  // two hosts, of which each sees so late what the other has stored
   int hang_seconds = 0;  // a main thread that hangs is noticed after as long
   bool keep = false;     // goes on with the storage that is there
   bool grpc_only = false;
@@ -101,6 +105,12 @@ class ChaosJob {
   // Until chief and workers (and the evaluator) are done; then the ps are ended.
   void finish();
   void storage_does(const std::string& what);
+  // Whether this system has the two hosts of `late_seconds`. Everybody begins on host 0.
+  bool has_hosts() const;
+  // From its next start.
+  void move(const Replica& replica, size_t host) { host_[replica] = host; }
+  // That host looks at all that is stored, and believes what it sees for a while.
+  void look_from(size_t host) const;
 
   std::filesystem::path storage() const { return job_.folder() / "storage"; }
   std::vector<std::string> checkpoints() const;
@@ -144,6 +154,8 @@ class ChaosJob {
   std::map<Replica, int> ports_;  // behind the relay
   std::map<Replica, int> http_;
   std::unique_ptr<integration::Process> replaced_;
+  std::vector<std::unique_ptr<LateMount>> hosts_;
+  std::map<Replica, size_t> host_;
   Clock::time_point begun_ = Clock::now();
   std::vector<std::string> story_;
 };

@@ -71,8 +71,6 @@ TEST_P(KillTest, OfARoleAtAnyTimeCostsNoBit) {
 INSTANTIATE_TEST_SUITE_P(Roles, KillTest, testing::Values("ps", "chief", "worker", "evaluator"),
                          [](const auto& info) { return std::string(info.param); });
 
-const Replica kChief{"chief", 0};
-
 // Everybody who was lost so far is back, and every shard has had a second copy since.
 bool is_covered(const ChaosJob& job, int lost) {
   const int left = job.count_in_log(kChief, "ps 0 left") + job.count_in_log(kChief, "ps 1 left");

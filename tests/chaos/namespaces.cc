@@ -40,7 +40,9 @@ bool enter_own_network() {
 }
 
 bool enter_own_mounts() {
-  return enter(CLONE_NEWNS) && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  static const bool entered =
+      enter(CLONE_NEWNS) && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  return entered;
 }
 
 }  // namespace muster::chaos

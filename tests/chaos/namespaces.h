@@ -8,7 +8,7 @@ namespace muster::chaos {
 
 // A network of a loopback alone: no other process takes a port that is free for a moment.
 bool enter_own_network();
-// Mounts that nobody else sees.
+// Mounts that nobody else sees; entered once, however often this is called.
 bool enter_own_mounts();
 
 }  // namespace muster::chaos

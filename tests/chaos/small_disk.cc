@@ -12,8 +12,7 @@ namespace muster::chaos {
 
 SmallDisk::SmallDisk(std::filesystem::path folder) : folder_(std::move(folder)) {
   std::filesystem::create_directories(folder_);
-  static const bool own_mounts = enter_own_mounts();
-  mounted_ = own_mounts && mount("muster", folder_.c_str(), "tmpfs", 0, "size=8m") == 0;
+  mounted_ = enter_own_mounts() && mount("muster", folder_.c_str(), "tmpfs", 0, "size=8m") == 0;
 }
 
 SmallDisk::~SmallDisk() {

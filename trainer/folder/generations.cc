@@ -22,6 +22,11 @@ fs::path folder_of(const fs::path& storage, uint64_t generation) {
 }  // namespace
 
 uint64_t newest_generation(const fs::path& storage) {
+  look_anew(storage / "generations");
+  return last_seen_generation(storage);
+}
+
+uint64_t last_seen_generation(const fs::path& storage) {
   const fs::path folder = storage / "generations";
   uint64_t newest = 0;
   std::error_code error;

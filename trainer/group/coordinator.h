@@ -77,8 +77,9 @@ class Coordinator {
   void choose();
   void wait();
   void abandon();
-  // Throws if another process has taken the lead, and Unavailable if that cannot be seen.
-  void require_lead();
+  // Throws Superseded if another process has taken the lead: `newest` is the highest generation
+  // that was opened.
+  void require_lead(uint64_t newest);
   // Does the same from time to time, but ignores a storage that cannot be read: that is no reason
   // for a new generation.
   void glance_at_lead();

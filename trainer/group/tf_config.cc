@@ -41,6 +41,8 @@ json parse_object(std::string_view text, const std::string& name) {
     throw Invalid(name + ": not JSON, at byte " + std::to_string(error.byte) +
                       " of: " + std::string(text.substr(0, end)),
                   kBadConfig);
+  } catch (const json::out_of_range&) {
+    fail(name, "numbers of at most 1.8e308", "a larger one");
   }
   if (deep) fail(name, "at most 16 levels", "more");
   if (!value.is_object()) fail(name, "a JSON object", shown(value));

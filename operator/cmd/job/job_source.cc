@@ -8,6 +8,7 @@
 #include "common/exit_code.h"
 #include "common/output.h"
 #include "common/process.h"
+#include "operator/api/pod_template.h"
 #include "operator/api/validate.h"
 #include "operator/convert/tfjob.h"
 #include "operator/local/processes/surroundings.h"
@@ -50,12 +51,12 @@ spec::LookUp look_here(const fs::path& manifest) {
 Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
   Document document = load_text(manifest);
   if (convert::is_kubeflow_job(document)) {
-    convert::Converted converted = convert::convert_tfjob(std::move(document));
+    convert::Converted converted = convert::convert_tfjob(document);
     for (const auto& [what, lines] : {std::pair("to be set: ", converted.to_set),
                                       std::pair("not carried over: ", converted.not_carried)})
       for (const std::string& line : lines)
         print(stderr, "{}: {}{}\n", manifest.string(), what, line);
-    document = Document::of(std::move(converted.job), manifest.string() + " (as a TrainingJob)");
+    document = Document::of(std::move(converted.job), document, std::move(converted.renamed));
   }
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
@@ -94,6 +95,7 @@ JobSource load_job(const RunOptions& options) {
                          nullptr,
                          std::nullopt};
   std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
+  for (std::string& note : api::template_notes(document)) notes.push_back(std::move(note));
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
 

@@ -57,6 +57,53 @@ TEST(Validate, tells_each_problem_on_a_line_of_its_own_by_line) {
             "100\n");
 }
 
+TEST(Validate, names_the_place_in_a_tfjob) {
+  const Said said = say(R"(apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: j}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      template:
+        spec:
+          containers:
+          - name: tensorflow
+            image: tf
+            env:
+            - {name: A, value: b}
+            - {name: TF_CONFIG, value: "{}"}
+            - {nam: C}
+)",
+                        {"validate", "job.yaml"});
+  EXPECT_EQ(said.exit_code, kBadInput);
+  const std::string env = "spec.tfReplicaSpecs.Worker.template.spec.containers[0].env";
+  EXPECT_THAT(said.output, HasSubstr("job.yaml:14: " + env +
+                                     "[1].name: expected a variable other "
+                                     "than TF_CONFIG and MUSTER_*, which Muster sets"));
+  EXPECT_THAT(said.output, HasSubstr("job.yaml:15: " + env + "[2].name: expected a string"));
+}
+
+TEST(Validate, notes_what_kubernetes_does_not_know_in_a_template) {
+  const Said said = say(R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: j}
+spec:
+  replicaSpecs:
+    worker:
+      template:
+        spec:
+          containers:
+          - {name: a, image: i}
+          restartPolicyy: Never
+)",
+                        {"validate", "job.yaml"});
+  EXPECT_EQ(said.exit_code, kSuccess);
+  EXPECT_EQ(said.output,
+            "job.yaml: valid\n"
+            "note: job.yaml:11: spec.replicaSpecs.worker.template.spec.restartPolicyy: Kubernetes "
+            "1.34 knows no such field; did you mean restartPolicy?\n");
+}
+
 // No file is an image: nothing is decoded.
 TEST(Validate, looks_at_the_files_of_images) {
   const std::string manifest = R"(apiVersion: muster.dev/v1alpha1

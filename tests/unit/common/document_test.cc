@@ -192,6 +192,21 @@ TEST(Document, SetsByPathAndSaysWhereTheValueCameFrom) {
   EXPECT_EQ(document.line("c.d.e[1]"), 0);
 }
 
+TEST(Document, LeadsToTheTextOfWhatItWasMadeFrom) {
+  const Document original = Document::parse("spec:\n  types:\n    Worker:\n      x: 1\n", "j");
+  Document made = Document::of(Json::parse(R"({"spec":{"roles":{"worker":{"x":1},"workers":{}}}})"),
+                               original, {{"spec.roles.worker", "spec.types.Worker"}});
+  EXPECT_EQ(made.path_in_text("spec.roles.worker.x"), "spec.types.Worker.x");
+  EXPECT_EQ(made.path_in_text("spec.roles.worker[1]"), "spec.types.Worker[1]");
+  EXPECT_EQ(made.path_in_text("spec.roles.workers"), "spec.roles.workers");
+  EXPECT_EQ(made.path_in_text("spec"), "spec");
+  EXPECT_EQ(made.locate("spec.roles.worker.x"), "j:4");
+  EXPECT_EQ(made.locate("spec.roles.workers"), "j:1");
+  made.set("spec.roles.worker.x", "2");
+  EXPECT_EQ(made.locate("spec.roles.worker.x"), "j (--set)");
+  EXPECT_EQ(made.value().dump(), R"({"spec":{"roles":{"worker":{"x":2},"workers":{}}}})");
+}
+
 TEST(Document, RefusesToSetThroughAScalarAndLeavesNothingBehind) {
   Document document = Document::parse("a: 1\nl: [1]", "j");
   const std::string before = document.value().dump();

@@ -110,6 +110,17 @@ TEST_F(Files, CreatesDirectoriesOnceAndAgain) {
   EXPECT_THROW(muster::create_directories(folder_ / "f" / "g"), WriteError);
 }
 
+TEST_F(Files, LookingAnewChangesAFolderAndLeavesNothingInIt) {
+  const auto made = fs::last_write_time(folder_);
+  fs::last_write_time(folder_, made - std::chrono::hours(1));
+  look_anew(folder_);
+  EXPECT_GE(fs::last_write_time(folder_), made);
+  EXPECT_EQ(entries(), 0u);
+  look_anew(folder_ / "none" / "none");
+  look_anew({});
+  EXPECT_EQ(entries(), 0u);
+}
+
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }

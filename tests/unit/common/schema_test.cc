@@ -73,6 +73,9 @@ TEST(Schema, SaysWhatWasExpectedAndFound) {
       {"{type: object, required: [rate], properties: {rate: {type: number}}}", "{raet: 1}",
        "did you mean rate?"},
       {"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{x: 1}", nullptr},
+      {"{type: object, required: [rate], properties: {rate: {type: number}}, "
+       "x-kubernetes-preserve-unknown-fields: true}",
+       "{raet: 1}", "rate: expected a number, found nothing"},
       {"{type: object, additionalProperties: {type: string}}", "{x: 1}", "x: expected a string"},
       {"{type: string, nullable: true}", "~", nullptr},
       {"{type: string}", "~", "a string, found null"},

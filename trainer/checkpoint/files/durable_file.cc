@@ -31,6 +31,10 @@ void DurableFile::open() {
   const WatchedWork work(WatchedWork::Kind::storage, "creating", path_.native());
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   descriptor_ = ::open(path_.c_str(), kFlags | O_DIRECT, 0666);
+  if (descriptor_ < 0 && errno == ENOENT) {
+    look_anew(path_.parent_path());  // another host has made the folder
+    descriptor_ = ::open(path_.c_str(), kFlags | O_DIRECT, 0666);
+  }
   if (descriptor_ < 0 && errno == EINVAL) {
     // Some systems notice only after creating the file that they cannot do direct writes.
     (void)::unlink(path_.c_str());

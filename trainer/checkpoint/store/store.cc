@@ -149,6 +149,7 @@ std::optional<Store::Found> Store::newest() const {
 }
 
 std::optional<Store::Found> Store::to_resume() const {
+  look_anew(directory_);
   Search result = search();
   result.or_refuse();
   tell(result.damaged);
@@ -168,6 +169,7 @@ void Store::tell(const std::vector<Damaged>& damaged) const {
 
 Store::Found Store::read(const fs::path& directory) {
   const fs::path path = directory / kManifest;
+  if (!muster::is_there(path)) look_anew(directory);
   Found found{directory, parse_manifest(InputFile(path).text(kMostManifestBytes), path.string())};
   const FolderName own{found.manifest.position.step, found.manifest.generation};
   const auto name = FolderName::parse(directory.filename().string());
@@ -254,6 +256,7 @@ void Store::prune() const {
     const bool is_best = evaluated.erase(name.step) > 0;
     if (newer++ < keep_ || is_best || manifest.final) continue;
     // A lease first: an evaluator gives it back when it has left its result and marked the best.
+    look_anew(checkpoint);
     if (Lease::any_active(checkpoint) || may_be_best(name, newest)) continue;
     remove_checkpoint(checkpoint);
   }
@@ -263,6 +266,7 @@ bool Store::may_be_best(const FolderName& name, const Manifest& newest) const {
   if (name.text() == best_name(directory_)) return true;
   if (evaluations_.empty() || newest.final) return false;
   if (name.step <= newest.position.evaluations.step) return false;
+  look_anew(evaluations_);
   std::error_code error;
   return fs::exists(evaluations_ / fmt::format("{}.json", name.step), error) || error;
 }
@@ -298,6 +302,7 @@ void Store::remove_leftovers(std::chrono::seconds age) const noexcept {
 }
 
 void Store::fence() const {
+  look_anew(directory_);
   for (const TemporaryFolder& temporary : temporary_folders(directory_)) {
     if (temporary.pruned) continue;
     const std::error_code error = temporary.remove();

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/file.h"
 #include "common/json_file.h"
 #include "common/pause.h"
 #include "common/whole_number.h"
@@ -29,6 +30,7 @@ std::filesystem::file_time_type written_at(const std::filesystem::path& file) {
 
 void EvaluatorResults::begin(const checkpoint::Position& position) {
   {
+    look_anew(folder_);
     const auto there = files();
     const MutexLock lock(mutex_);
     ++beginnings_;
@@ -56,6 +58,7 @@ std::vector<Json> EvaluatorResults::take() {
 
 void EvaluatorResults::watch(std::stop_token stop) {
   while (!stop.stop_requested()) {
+    view_.refresh();
     look();
     pause_for(kLook, stop);
   }

@@ -4,6 +4,7 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/file.h"
 #include "common/json.h"
 #include "common/json_file.h"
 #include "common/log.h"
@@ -168,6 +169,8 @@ bool may_leave(const group::RendezvousClient& client, const Homes& homes,
 // result.json names the job, and its final checkpoint is of a training that was to end as this one:
 // a job that trains on has the result.json and the final checkpoint of the shorter training.
 bool was_finished(const group::Membership& membership, const Training& training) {
+  for (const auto& folder : {membership.storage, membership.storage / "checkpoints"})
+    look_anew(folder);
   const Json result = read_json_or_null(membership.storage / "result.json");
   if (membership.uid.empty() || string_or(result, "jobUid", "") != membership.uid) return false;
   try {

@@ -197,6 +197,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         RefusedTfJob{"apiVersion=kubeflow.org/v1beta1",
                      "apiVersion: expected one of kubeflow.org/v1, found"},
+        RefusedTfJob{"apiVersion=null", "apiVersion: expected one of kubeflow.org/v1, found null"},
+        RefusedTfJob{"spec.runPolicy.backoffLimit=3000000000",
+                     "backoffLimit: expected an integer from 0 to 2147483647"},
         RefusedTfJob{"kind=PyTorchJob", "kind: expected one of TFJob, found \"PyTorchJob\""},
         RefusedTfJob{"metadata=null", "metadata"}, RefusedTfJob{"metadata.name=7", "metadata.name"},
         RefusedTfJob{"spec.tfReplicaSpecs=null", "spec.tfReplicaSpecs"},
@@ -220,6 +223,19 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedTfJob{"spec.cleanPodPolicy=All", "spec.cleanPodPolicy"}),
     [](const auto& info) { return std::to_string(info.index); });
 
+// What is wrong with the TrainingJob stands somewhere in the TFJob.
+TEST(ConvertTfjob, ProblemsLeadBackToTheManifest) {
+  const Document original =
+      manifest({"spec.tfReplicaSpecs.PS.template.spec.containers[0].image=''"});
+  const Converted one = convert_tfjob(original);
+  Document job = Document::of(one.job, original, one.renamed);
+  std::vector<std::string> problems;
+  for (const Problem& problem : api::validate(job)) problems.push_back(problem.text());
+  EXPECT_THAT(problems,
+              ElementsAre(HasSubstr(
+                  "tfjob.yaml:11: spec.tfReplicaSpecs.PS.template.spec.containers[0]: expected")));
+}
+
 TEST(ConvertTfjob, ChiefAndMasterAreOneType) {
   EXPECT_THAT(refusal({"spec.tfReplicaSpecs.Chief={template: {}}",
                        "spec.tfReplicaSpecs.Master={template: {}}"}),
@@ -228,6 +244,7 @@ TEST(ConvertTfjob, ChiefAndMasterAreOneType) {
 
 TEST(ConvertTfjob, ItsKindIsToldFromOthers) {
   EXPECT_TRUE(is_kubeflow_job(manifest()));
+  EXPECT_TRUE(is_kubeflow_job(Document::parse("{kind: TFJob}", "other.yaml")));
   for (const char* other : {"{}", "7", "", "{apiVersion: muster.dev/v1alpha1}"})
     EXPECT_FALSE(is_kubeflow_job(Document::parse(other, "other.yaml"))) << other;
 }

@@ -88,6 +88,7 @@ TEST(MembershipTest, NamesTheFieldThatIsWrong) {
   const std::vector<BadCase> cases = {
       {"{", "not JSON"},
       {"[1]", "TF_CONFIG: expected a JSON object"},
+      {R"({"task": 1e999})", "TF_CONFIG: expected numbers of at most 1.8e308, found a larger one"},
       {R"({"cluster": {}})", "task"},
       {tf_config("[]", worker), "cluster: expected an object"},
       {tf_config(R"({"worker": "w:1"})", worker), "cluster.worker: expected a list"},
