@@ -167,6 +167,12 @@ Document Document::of(Json value, const Document& original, std::vector<Renamed>
 }
 
 std::string Document::path_in_text(std::string_view path) const {
+  const Lines& lines = nearest_lines(path);
+  const bool is_set = lines.line == 0 && &lines != &lines_;
+  return is_set ? std::string(path) : original_path(path);
+}
+
+std::string Document::original_path(std::string_view path) const {
   for (const Renamed& renamed : renamed_) {
     const std::string_view rest = path.substr(std::min(renamed.path.size(), path.size()));
     const bool is_whole_step = rest.empty() || rest.front() == '.' || rest.front() == '[';
@@ -187,7 +193,7 @@ Document Document::load(const std::filesystem::path& path) {
 
 const Document::Lines& Document::nearest_lines(std::string_view path) const {
   const Lines* lines = &lines_;
-  for (const std::string& step : split_path(path_in_text(path))) {
+  for (const std::string& step : split_path(original_path(path))) {
     const Lines* child = lines->find(step);
     if (child == nullptr) break;
     lines = child;
@@ -237,7 +243,7 @@ void Document::set(std::string_view path, std::string_view text) {
   *target = std::move(replacement);
   value_ = std::move(copy);
   Lines* lines = &lines_;
-  for (const std::string& step : split_path(path_in_text(path))) {
+  for (const std::string& step : split_path(original_path(path))) {
     auto child = std::find_if(lines->children.begin(), lines->children.end(),
                               [&](const Lines& candidate) { return candidate.key == step; });
     if (child == lines->children.end()) {

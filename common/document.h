@@ -67,8 +67,8 @@ class Document {
   // The line that locate() names, counted from 1; 0 where it names none.
   int line(std::string_view path) const;
 
-  // Returns the path of `path` in the text: another one where the document was made from an
-  // original.
+  // Returns the path by which the text has what is at `path`: another one where the document was
+  // made from an original, unless set() brought it.
   std::string path_in_text(std::string_view path) const;
 
   // The value at `path`, or nullptr.
@@ -90,6 +90,7 @@ class Document {
     const Lines* find(std::string_view child) const;
   };
   class Builder;
+  std::string original_path(std::string_view path) const;
   const Lines& nearest_lines(std::string_view path) const;
 
   std::string source_;

@@ -90,21 +90,13 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-bool change(const fs::path& folder) {
-  try {
-    const TemporaryFile made(folder / "look");
-    const Descriptor file(made.fd());
-    return true;
-  } catch (const WriteError&) {
-    return false;
-  }
-}
-
-// Where the folder is believed not to be there, its parent is to be changed first.
-bool change(const fs::path& folder, int parents) {
+// Opens the folder, and its parents before it as far as it is believed not to be there.
+bool open_from_above(const fs::path& folder, int parents) {
   if (folder.empty()) return false;
-  if (change(folder)) return true;
-  return parents > 0 && change(folder.parent_path(), parents - 1) && change(folder);
+  const auto open = [&] { return Descriptor(open_retrying(folder, O_RDONLY | O_DIRECTORY)); };
+  if (open()) return true;
+  return errno == ENOENT && parents > 0 && open_from_above(folder.parent_path(), parents - 1) &&
+         open();
 }
 
 }  // namespace
@@ -183,8 +175,29 @@ void create_directories(const fs::path& path) {
 
 void look_anew(const fs::path& folder) {
   const WatchedWork work(WatchedWork::Kind::storage, "looking anew at", folder.native());
-  constexpr int kParents = 2;
-  static_cast<void>(change(folder, kParents));
+  constexpr int kParents = 2;  // checkpoints/ckpt-1200-g3 of a job's folder
+  static_cast<void>(open_from_above(folder, kParents));
+}
+
+bool is_there_anew(const fs::path& path) {
+  if (is_there(path)) return true;
+  look_anew(path.parent_path());
+  return is_there(path);
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  const WatchedWork work(WatchedWork::Kind::storage, "listing", folder.native());
+  for (const bool again : {false, true}) {
+    if (again) look_anew(folder);
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+      names.push_back(at->path().filename().string());
+    if (!error) return names;
+    if (error != std::errc::no_such_file_or_directory)
+      throw Unavailable("cannot list " + folder.string() + ": " + error.message());
+  }
+  return {};
 }
 
 }  // namespace muster

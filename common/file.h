@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/error.h"
 
@@ -47,9 +48,16 @@ void sync_directory(const std::filesystem::path& path);
 void create_directories(const std::filesystem::path& path);
 
 // Makes this host see what others have changed in a folder on a file server. A client of NFS
-// believes what it knows of a folder for up to a minute (acdirmax): which names are there, and
-// which are not. It asks again once it has changed the folder itself; so this makes a file there
-// and removes it. Where that is not possible, what is known stays. Does nothing for an empty path.
+// believes for up to a minute (acdirmax) which names are in a folder and which are not; it asks the
+// server when the folder is opened, so this opens it. Where the folder is believed not to be there,
+// its parent is opened first. Does nothing where that is not possible.
 void look_anew(const std::filesystem::path& folder);
+
+// is_there(), which asks the file server before it says no.
+bool is_there_anew(const std::filesystem::path& path);
+
+// Returns the names in a folder, in no order, as its file server has them now; none if the folder is
+// not there. Throws Unavailable if it cannot be listed.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 }  // namespace muster

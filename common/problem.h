@@ -16,6 +16,7 @@ struct Problem {
   std::string found;       // "\"many\" (a string)"
   std::string hint;        // "did you mean learningRate?", or empty
   int line = 0;            // of `where`; 0: none, as for what --set brought
+  bool unknown_field = false;
   std::string meant = {};  // of an unknown field: the path it was probably meant as, or empty
   std::string path_in_text = {};  // where the text has another path than `path`; else empty
 

@@ -285,9 +285,10 @@ class Walker {
            names.empty() ? "no field here" : "one of the fields " + join(names),
            "the unknown field " + describe(key).substr(0, describe(key).rfind(" (")),
            did_you_mean(key, names));
-    if (const std::string meant = nearest(key, names); !meant.empty() && !full()) {
-      problems_.back().meant = child_path(path, meant);
-    }
+    Problem& problem = problems_.back();
+    problem.unknown_field = true;
+    if (const std::string meant = nearest(key, names); !meant.empty())
+      problem.meant = child_path(path, meant);
   }
 
   const Document& document_;

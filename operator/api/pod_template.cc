@@ -30,7 +30,7 @@ Json expand(Json schema) {
 std::string text_of(const Problem& problem) {
   const std::string release = "Kubernetes " + definitions()["version"].get<std::string>();
   const std::string begin = problem.where + ": " + problem.shown_path() + ": ";
-  if (!problem.found.starts_with("the unknown field"))
+  if (!problem.unknown_field)
     return begin + release + " expects " + problem.expected + ", found " + problem.found;
   return begin + release + " knows no such field" +
          (problem.hint.empty() ? "" : "; " + problem.hint);

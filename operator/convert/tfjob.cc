@@ -62,6 +62,12 @@ class TfJobConversion {
         types_(std::move(types)) {}
 
   Converted run() {
+    result_.renamed = {
+        {"spec.suspend", "spec.runPolicy.suspend"},
+        {"spec.managedBy", "spec.runPolicy.managedBy"},
+        {"spec.successPolicy.decidedBy", "spec.successPolicy"},
+        {"spec.schedulingPolicy.timeout", "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds"},
+        {"spec.schedulingPolicy", "spec.runPolicy.schedulingPolicy"}};
     Json& job = result_.job;
     job = {{"apiVersion", "muster.dev/v1alpha1"}, {"kind", "TrainingJob"}};
     for (const char* field : {"name", "namespace", "labels", "annotations"})

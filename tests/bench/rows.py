@@ -17,6 +17,7 @@ import operators
 import scale
 import scaling
 from collective import AllReduce, WIDE
+from operator_large import PS, WORKERS, Large
 from operator_load import Burst, fairness, leader_loss
 from operator_many import FINISHED, LARGE, Many, large
 from operator_scale import SameCalls, Scale
@@ -318,6 +319,10 @@ ROWS = [
     Row("operator-many-takeover", "the same: kill -9 of the leader until the next one makes a new job's pod", "s",
         "at most 20 s", Many("seconds to take over").measure, [Limit("limit", 20)],
         [Many(name) for name in ("seconds to look at all", "seconds to list")], pairs=1),
+    Row("large-job", f"one job of {WORKERS:,} workers, {PS} ps and a chief, pods run by KWOK: created until all are "
+        "ready", "s", "at most 60 s", Large("seconds").measure, [Limit("limit", 60)],
+        [Large(name) for name in ("CPU s of operator", "CPU s of API server", "CPU s of etcd", "CPU s of KWOK",
+                                  "calls a replica", "peakMegabytes")], pairs=1),
     Row("job-start", "mnist-mlp on two nodes: kubectl apply to the first step, p95 of 20", "s", "at most 3 s",
         lambda: on_cluster.job_start(20), [Limit("limit", 3)], pairs=1),
     Row("cluster-recovery-kill", "kill -9 in a worker's container until the group's next step, p95 of 20",

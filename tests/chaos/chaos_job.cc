@@ -301,9 +301,12 @@ bool ChaosJob::has_hosts() const {
 }
 
 void ChaosJob::look_from(size_t host) const {
+  const fs::path& mount = hosts_.at(host)->path();
   std::error_code ignored;
-  for (fs::recursive_directory_iterator at(hosts_.at(host)->path(), ignored), end; at != end;
-       at.increment(ignored))
+  for (const char* name : {"owner.json", "lease", "generations", "checkpoints", "evaluations",
+                           "rendezvous.json", "result.json", "model", "events"})
+    static_cast<void>(fs::exists(mount / name, ignored));
+  for (fs::recursive_directory_iterator at(mount, ignored), end; at != end; at.increment(ignored))
     static_cast<void>(fs::file_size(at->path(), ignored));
 }
 

@@ -69,7 +69,7 @@ struct Shape {
   bool evaluator = false;
   bool relayed = false;  // every address leads through a Relay, so that a replica can move
   bool faulty = false;   // the storage does what storage_does() says
-  int late_seconds = 0;  // two hosts, of which each sees so late what the other has stored
+  int late_seconds = 0;  // two hosts: each sees so late what the other has stored
   int hang_seconds = 0;  // a main thread that hangs is noticed after as long
   bool keep = false;     // goes on with the storage that is there
   bool grpc_only = false;
@@ -109,7 +109,8 @@ class ChaosJob {
   bool has_hosts() const;
   // From its next start.
   void move(const Replica& replica, size_t host) { host_[replica] = host; }
-  // That host looks at all that is stored, and believes what it sees for a while.
+  // That host looks at all that is stored, and for what a job stores, and believes for a while what
+  // it sees, and that the rest is not there.
   void look_from(size_t host) const;
 
   std::filesystem::path storage() const { return job_.folder() / "storage"; }

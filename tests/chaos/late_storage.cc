@@ -1,10 +1,11 @@
 // Mounts a folder as a host sees it whose NFS client has actimeo=SECONDS: for so long it believes
 // what it knows, and asks nobody. Two mounts of one folder are two such hosts.
 //   late_storage FOLDER MOUNTPOINT SECONDS
-// Known are the names in a folder, attributes, and that something is not there. As with NFS, open()
-// asks for a file's attributes, and what a mount changes itself it knows at once: then it also asks
-// again for what is in that folder. What a file holds is never cached. It is FUSE, without the
-// kernel's caches, and runs until the folder is unmounted.
+// Known are names, also that one is not there, and attributes. As with NFS, a client asks for a
+// file's attributes when it is opened, and for a folder's names when the folder is opened or when
+// the client itself has changed it. What a file holds is never cached. Unlike NFS, files are known
+// by their paths: one that is renamed by another host is gone. It is FUSE, without the kernel's
+// caches, and runs until the folder is unmounted.
 
 #define FUSE_USE_VERSION 31
 
@@ -46,12 +47,15 @@ class Known {
     const std::lock_guard lock(mutex_);
     known_.erase(path);
   }
-  void forget_in(const std::string& folder) {
+  // Forgets what is directly in the folder and no longer right.
+  template <class IsRight>
+  void check_in(const std::string& folder, IsRight is_right) {
     const std::lock_guard lock(mutex_);
     const std::string prefix = folder.ends_with('/') ? folder : folder + "/";
     std::erase_if(known_, [&](const auto& entry) {
       const std::string& path = entry.first;
-      return path.starts_with(prefix) && path.find('/', prefix.size()) == std::string::npos;
+      const bool is_in = path.starts_with(prefix) && path.find('/', prefix.size()) == path.npos;
+      return is_in && !is_right(path, entry.second.value);
     });
   }
   void forget_below(const std::string& folder) {
@@ -97,21 +101,29 @@ int answer(ssize_t result) {
   return result < 0 ? -errno : static_cast<int>(result);
 }
 
-// This mount has changed what is at `path`: it asks again for all that is in that folder.
-int changed(const char* path, int result) {
-  const int error = answer(result);
-  const std::string parent = parent_of(path);
-  listings.forget(parent);
-  listings.forget(path);
-  attributes.forget(parent);
-  attributes.forget_in(parent);
-  return error;
-}
-
 Attributes ask_for_attributes(const std::string& path) {
   Attributes now;
   if (lstat(real(path.c_str()).c_str(), &now.found) != 0) now.error = errno;
   return now;
+}
+
+// Asks for the names in a folder. Attributes of those that are still there are believed on.
+void ask_again(const std::string& path) {
+  listings.forget(path);
+  attributes.forget(path);
+  attributes.check_in(path, [](const std::string& child, const Attributes& known) {
+    const Attributes now = ask_for_attributes(child);
+    return now.error == known.error && now.found.st_ino == known.found.st_ino;
+  });
+}
+
+// This mount has changed what is at `path`.
+int changed(const char* path, int result) {
+  const int error = answer(result);
+  attributes.forget(path);
+  listings.forget(path);
+  ask_again(parent_of(path));
+  return error;
 }
 
 Listing ask_for_names(const std::string& path) {
@@ -127,6 +139,12 @@ int get_attributes(const char* path, struct stat* found, fuse_file_info*) {
   const Attributes known = attributes.get(path, [&] { return ask_for_attributes(path); });
   *found = known.found;
   return -known.error;
+}
+
+// A folder that is believed not to be there was not looked up, and is not opened.
+int open_folder(const char* path, fuse_file_info*) {
+  ask_again(path);
+  return -ask_for_attributes(path).error;
 }
 
 int open_file(const char* path, fuse_file_info* info) {
@@ -174,6 +192,7 @@ fuse_operations operations() {
     return nullptr;
   };
   does.getattr = get_attributes;
+  does.opendir = open_folder;
   does.readdir = list;
   does.open = open_file;
   does.create = create_file;

@@ -9,12 +9,13 @@
 namespace muster::chaos {
 namespace {
 
-// Longer than what is done to a job takes, so that a host never asks in time by chance.
-constexpr int kLate = 20;
+// Longer than any test waits: who believes what is no longer so fails it.
+constexpr int kLate = 600;
 
 class LateTest : public testing::TestWithParam<int> {
  protected:
-  // What happens to a job whose evaluator lists the checkpoints on host 1, where others come to.
+  // What happens to a job of two hosts, of which host 1 knows that nothing was stored before it
+  // began.
   template <class Body>
   static void repeat(const std::string& name, const Shape& given, Body body) {
     for (int run = 0; run < Amount::get().few() && !HasFailure(); ++run) {
@@ -28,7 +29,7 @@ class LateTest : public testing::TestWithParam<int> {
         FAIL() << "expected to mount a file system of our own; found that this is not allowed: run "
                   "this as root, where there is /dev/fuse";
       if (!job.has_hosts()) GTEST_SKIP() << "no FUSE here";
-      job.move(kEvaluator, chance.coin() ? 1 : 0);
+      job.look_from(1);
       body(job, chance);
     }
   }
@@ -60,7 +61,7 @@ TEST_P(LateTest, WhoStartsOnAnotherHostGoesOnFromTheNewestCheckpoint) {
     job.start();
     const size_t seen = 1 + static_cast<size_t>(chance.uniform(0, 3));
     ASSERT_TRUE(job.wait_for_checkpoints(seen)) << job.story();
-    job.look_from(1);
+    if (chance.coin()) job.look_from(1);
     ASSERT_TRUE(job.wait_for_checkpoints(seen + 2)) << job.story();
     for (const Replica& replica : job.replicas()) {
       if (replica == kEvaluator) continue;
@@ -87,7 +88,7 @@ TEST_P(LateTest, TheEndIsSeenOnTheOtherHost) {
       if (replica != kChief) job.move(replica, chance.coin() ? 1 : 0);
     job.start();
     ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 6))));
-    job.look_from(1);
+    if (chance.coin()) job.look_from(1);
     expect_undisturbed_end(job);
     expect_evaluated(job);
   });

@@ -22,21 +22,9 @@ fs::path folder_of(const fs::path& storage, uint64_t generation) {
 }  // namespace
 
 uint64_t newest_generation(const fs::path& storage) {
-  look_anew(storage / "generations");
-  return last_seen_generation(storage);
-}
-
-uint64_t last_seen_generation(const fs::path& storage) {
-  const fs::path folder = storage / "generations";
   uint64_t newest = 0;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename();
+  for (const std::string& name : names_in(storage / "generations"))
     newest = std::max(newest, whole_number<uint64_t>(name, 0, kLastGeneration).value_or(0));
-  }
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw Unavailable("cannot list " + folder.string() + ": " + error.message());
   return newest;
 }
 

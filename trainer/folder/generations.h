@@ -12,11 +12,9 @@ namespace muster::folder {
 // Far above the generations of any job. A peer whose state has reached it is not believed.
 constexpr uint64_t kLastGeneration = uint64_t{1} << 63;
 
-// Both return the highest generation opened so far, 0 for none, and throw Unavailable if that
-// cannot be seen. The first one writes, so that it sees what other hosts have opened (look_anew());
-// the second one may be a minute late.
+// Returns the highest generation opened so far, 0 for none. Throws Unavailable if that cannot be
+// seen.
 uint64_t newest_generation(const std::filesystem::path& storage);
-uint64_t last_seen_generation(const std::filesystem::path& storage);
 
 // Opens the next generation above `at_least` and above every one on storage. Throws WriteError, and
 // Unavailable as above.

@@ -26,7 +26,7 @@ constexpr char kLeaseFile[] = "lease";
 
 // Returns the content of the file; nothing if there is no such file.
 std::optional<std::string> read(const fs::path& path) {
-  if (!is_there(path)) return std::nullopt;
+  if (!is_there_anew(path)) return std::nullopt;
   try {
     return read_file(path);
   } catch (const Invalid&) {

@@ -33,8 +33,8 @@ Json parse(const fs::path& path) {
 
 // Earlier versions had an owner.json in the folder of each generation.
 std::optional<fs::path> file_of(const fs::path& storage) {
-  if (is_there(storage / kOwnerFile)) return storage / kOwnerFile;
-  const uint64_t newest = last_seen_generation(storage);
+  if (is_there_anew(storage / kOwnerFile)) return storage / kOwnerFile;
+  const uint64_t newest = newest_generation(storage);
   const fs::path older = storage / "generations" / std::to_string(newest) / kOwnerFile;
   if (newest > 0 && is_there(older)) return older;
   return std::nullopt;

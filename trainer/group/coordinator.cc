@@ -84,7 +84,7 @@ void Coordinator::advance() {
 }
 
 void Coordinator::claim() {
-  require_lead(folder::newest_generation(setup_.storage));
+  require_lead();
   rendezvous_.update(suspend);
   newest_ = folder::open_generation(setup_.storage, formation().above());
   rendezvous_.opened(newest_);
@@ -137,8 +137,9 @@ void step_down(GroupView& view) {
   view.set_generation(0);
 }
 
-void Coordinator::require_lead(uint64_t newest) {
+void Coordinator::require_lead() {
   looked_ = Clock::now();
+  const uint64_t newest = folder::newest_generation(setup_.storage);
   rendezvous_.opened(newest);
   if (!formation().superseded_by(newest)) return;
   folder::require_no_other_owner(setup_.storage, setup_.job_uid);
@@ -149,7 +150,7 @@ void Coordinator::require_lead(uint64_t newest) {
 void Coordinator::glance_at_lead() {
   if (Clock::now() - looked_ <= kLead) return;
   try {
-    require_lead(folder::last_seen_generation(setup_.storage));
+    require_lead();
   } catch (const Superseded&) {
     throw;
   } catch (const Unavailable& error) {

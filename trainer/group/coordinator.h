@@ -77,9 +77,8 @@ class Coordinator {
   void choose();
   void wait();
   void abandon();
-  // Throws Superseded if another process has taken the lead: `newest` is the highest generation
-  // that was opened.
-  void require_lead(uint64_t newest);
+  // Throws if another process has taken the lead, and Unavailable if that cannot be seen.
+  void require_lead();
   // Does the same from time to time, but ignores a storage that cannot be read: that is no reason
   // for a new generation.
   void glance_at_lead();

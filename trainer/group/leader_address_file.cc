@@ -91,6 +91,7 @@ LeaderAddressFile::~LeaderAddressFile() {
 std::optional<LeaderAddressFile::Entry> LeaderAddressFile::read(
     const std::filesystem::path& storage, const std::string& job_uid) {
   const std::filesystem::path path = storage / kFile;
+  look_anew(storage);
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error || bytes > kMostBytes) return std::nullopt;

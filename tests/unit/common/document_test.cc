@@ -204,6 +204,7 @@ TEST(Document, LeadsToTheTextOfWhatItWasMadeFrom) {
   EXPECT_EQ(made.locate("spec.roles.workers"), "j:1");
   made.set("spec.roles.worker.x", "2");
   EXPECT_EQ(made.locate("spec.roles.worker.x"), "j (--set)");
+  EXPECT_EQ(made.path_in_text("spec.roles.worker.x"), "spec.roles.worker.x");
   EXPECT_EQ(made.value().dump(), R"({"spec":{"roles":{"worker":{"x":2},"workers":{}}}})");
 }
 

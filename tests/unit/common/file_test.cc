@@ -110,15 +110,28 @@ TEST_F(Files, CreatesDirectoriesOnceAndAgain) {
   EXPECT_THROW(muster::create_directories(folder_ / "f" / "g"), WriteError);
 }
 
-TEST_F(Files, LookingAnewChangesAFolderAndLeavesNothingInIt) {
-  const auto made = fs::last_write_time(folder_);
-  fs::last_write_time(folder_, made - std::chrono::hours(1));
-  look_anew(folder_);
-  EXPECT_GE(fs::last_write_time(folder_), made);
+TEST_F(Files, NamesOfAFolderAreListed) {
+  EXPECT_TRUE(names_in(folder_).empty());
+  EXPECT_TRUE(names_in(folder_ / "none" / "none").empty());
+  write_file_atomically(folder_ / "a", "");
+  muster::create_directories(folder_ / "b");
+  EXPECT_THAT(names_in(folder_), testing::UnorderedElementsAre("a", "b"));
+  try {
+    names_in(folder_ / "a");
+    FAIL();
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot list " + (folder_ / "a").string()));
+  }
+}
+
+// What it is for is tested on a file system that answers late: tests/chaos/late_test.cc.
+TEST_F(Files, LookingAnewChangesNothing) {
+  for (const fs::path& path : {folder_, folder_ / "none", folder_ / "none" / "none", fs::path()})
+    look_anew(path);
   EXPECT_EQ(entries(), 0u);
-  look_anew(folder_ / "none" / "none");
-  look_anew({});
-  EXPECT_EQ(entries(), 0u);
+  EXPECT_FALSE(is_there_anew(folder_ / "x"));
+  write_file_atomically(folder_ / "x", "");
+  EXPECT_TRUE(is_there_anew(folder_ / "x"));
 }
 
 std::span<const std::byte> bytes_of(std::string_view text) {

@@ -79,14 +79,8 @@ Store::Store(fs::path directory, int keep)
 
 std::vector<FolderName> Store::list() const {
   std::vector<FolderName> names;
-  std::error_code error;
-  for (fs::directory_iterator it(directory_, error), end; !error && it != end;
-       it.increment(error)) {
-    if (const auto name = FolderName::parse(it->path().filename().string())) names.push_back(*name);
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw Unavailable(fmt::format("cannot list {}: {}", directory_.string(), error.message()));
-  }
+  for (const std::string& text : names_in(directory_))
+    if (const auto name = FolderName::parse(text)) names.push_back(*name);
   std::sort(names.begin(), names.end(), [](const FolderName& a, const FolderName& b) {
     return std::tie(a.generation, a.step) > std::tie(b.generation, b.step);
   });
@@ -149,7 +143,6 @@ std::optional<Store::Found> Store::newest() const {
 }
 
 std::optional<Store::Found> Store::to_resume() const {
-  look_anew(directory_);
   Search result = search();
   result.or_refuse();
   tell(result.damaged);
@@ -169,7 +162,6 @@ void Store::tell(const std::vector<Damaged>& damaged) const {
 
 Store::Found Store::read(const fs::path& directory) {
   const fs::path path = directory / kManifest;
-  if (!muster::is_there(path)) look_anew(directory);
   Found found{directory, parse_manifest(InputFile(path).text(kMostManifestBytes), path.string())};
   const FolderName own{found.manifest.position.step, found.manifest.generation};
   const auto name = FolderName::parse(directory.filename().string());
@@ -178,6 +170,11 @@ Store::Found Store::read(const fs::path& directory) {
                               name->text(), own.text()));
   }
   return found;
+}
+
+Store::Found Store::read_of_another_host(const fs::path& directory) {
+  look_anew(directory);
+  return read(directory);
 }
 
 Store::Found Store::read_whole(const fs::path& directory) {
@@ -256,7 +253,6 @@ void Store::prune() const {
     const bool is_best = evaluated.erase(name.step) > 0;
     if (newer++ < keep_ || is_best || manifest.final) continue;
     // A lease first: an evaluator gives it back when it has left its result and marked the best.
-    look_anew(checkpoint);
     if (Lease::any_active(checkpoint) || may_be_best(name, newest)) continue;
     remove_checkpoint(checkpoint);
   }
@@ -302,7 +298,6 @@ void Store::remove_leftovers(std::chrono::seconds age) const noexcept {
 }
 
 void Store::fence() const {
-  look_anew(directory_);
   for (const TemporaryFolder& temporary : temporary_folders(directory_)) {
     if (temporary.pruned) continue;
     const std::error_code error = temporary.remove();
@@ -330,6 +325,7 @@ std::unique_ptr<Lease> Store::lease(const Found& found, const std::string& reade
   };
   try {
     auto lease = std::make_unique<Lease>(found.directory, reader);
+    look_anew(directory_);  // another host may have taken the folder away before it saw the lease
     if (is_there()) return lease;
   } catch (const WriteError&) {
     if (is_there()) throw;

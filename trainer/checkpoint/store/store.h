@@ -80,6 +80,8 @@ class Store {
   // Reads the manifest of a published checkpoint and nothing else. Throws Invalid, also if it is of
   // another step or generation than the folder's name.
   static Found read(const std::filesystem::path& directory);
+  // read() of a checkpoint that another host has named, which may have published it just now.
+  static Found read_of_another_host(const std::filesystem::path& directory);
   // Reads the manifest and checks sizes and checksums of all files. Throws Invalid naming the file.
   static Found read_whole(const std::filesystem::path& directory);
 

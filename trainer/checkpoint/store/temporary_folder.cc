@@ -1,11 +1,9 @@
 #include "trainer/checkpoint/store/temporary_folder.h"
 
-#include <fmt/format.h>
-
 #include <string>
 #include <string_view>
 
-#include "common/error.h"
+#include "common/file.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/checkpoint/store/lease.h"
 #include "trainer/checkpoint/store/unique_name.h"
@@ -28,17 +26,14 @@ std::error_code TemporaryFolder::remove() const {
 std::vector<TemporaryFolder> temporary_folders(const fs::path& directory) {
   constexpr std::string_view kMark = ".tmp-";
   std::vector<TemporaryFolder> found;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  for (const std::string& name : names_in(directory)) {
     const size_t mark = name.find(kMark);
     if (!name.starts_with("ckpt-") || mark == std::string::npos) continue;
     const auto begun = time_of(std::string_view(name).substr(mark + kMark.size()));
     if (!begun) continue;
-    found.push_back({it->path(), *begun, FolderName::parse(name.substr(0, mark)).has_value()});
+    found.push_back(
+        {directory / name, *begun, FolderName::parse(name.substr(0, mark)).has_value()});
   }
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw Unavailable(fmt::format("cannot list {}: {}", directory.string(), error.message()));
   return found;
 }
 

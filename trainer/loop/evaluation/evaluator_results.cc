@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/error.h"
 #include "common/file.h"
 #include "common/json_file.h"
 #include "common/pause.h"
@@ -30,7 +31,6 @@ std::filesystem::file_time_type written_at(const std::filesystem::path& file) {
 
 void EvaluatorResults::begin(const checkpoint::Position& position) {
   {
-    look_anew(folder_);
     const auto there = files();
     const MutexLock lock(mutex_);
     ++beginnings_;
@@ -58,7 +58,6 @@ std::vector<Json> EvaluatorResults::take() {
 
 void EvaluatorResults::watch(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    view_.refresh();
     look();
     pause_for(kLook, stop);
   }
@@ -66,10 +65,13 @@ void EvaluatorResults::watch(std::stop_token stop) {
 
 std::vector<std::filesystem::path> EvaluatorResults::files() const {
   std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder_, error), end; !error && at != end;
-       at.increment(error))
-    if (at->path().extension() == ".json" && step_of(at->path()) > 0) files.push_back(at->path());
+  try {
+    for (const std::string& name : names_in(folder_)) {
+      std::filesystem::path file = folder_ / name;
+      if (file.extension() == ".json" && step_of(file) > 0) files.push_back(std::move(file));
+    }
+  } catch (const Unavailable&) {  // another time
+  }
   return files;
 }
 

@@ -10,7 +10,6 @@
 #include "common/document.h"
 #include "common/mutex.h"
 #include "trainer/checkpoint/files/manifest.h"
-#include "trainer/folder/fresh_view.h"
 
 namespace muster::loop {
 
@@ -19,7 +18,7 @@ namespace muster::loop {
 class EvaluatorResults {
  public:
   explicit EvaluatorResults(const std::filesystem::path& storage)
-      : folder_(storage / "evaluations"), view_({folder_}) {}
+      : folder_(storage / "evaluations") {}
 
   // To be called when the synchronizer has started: its position may have gone back. Results are
   // those after position.evaluations.step from here on. Files of later steps than position.step
@@ -38,7 +37,6 @@ class EvaluatorResults {
   std::vector<std::filesystem::path> files() const;
 
   const std::filesystem::path folder_;
-  folder::FreshView view_;  // of the thread
   std::atomic<bool> has_news_{false};
   Mutex mutex_;
   uint64_t beginnings_ MUSTER_GUARDED_BY(mutex_) = 0;

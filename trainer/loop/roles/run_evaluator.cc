@@ -10,7 +10,6 @@
 #include "common/pause.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
-#include "trainer/folder/fresh_view.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
 #include "trainer/loop/batches/stopping.h"
@@ -52,7 +51,6 @@ class EvaluatorLoop {
         data_(data),
         engine_(make_engine(training_)),
         store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
-        view_({membership.storage, membership.storage / "checkpoints"}),
         best_(store_, training_.spec, membership.storage),
         reporter_(membership.http_address, membership.role_name, membership.index,
                   membership.restarts) {
@@ -82,7 +80,6 @@ class EvaluatorLoop {
  private:
   enum class Look { nothing_new, went_on, done };
   Look look(std::stop_token stop) {
-    view_.refresh();
     // Until our rank 0 has claimed the folder, its checkpoints may be those of another job.
     if (!folder::is_owned_by(membership_.storage, membership_.uid)) return Look::nothing_new;
     const auto found = store_.newest();
@@ -168,7 +165,6 @@ class EvaluatorLoop {
   const EvaluationData& data_;
   std::unique_ptr<compute::Engine> engine_;
   checkpoint::Store store_;
-  folder::FreshView view_;
   BestMark best_;
   PatientReader reader_;
   metrics::Reporter reporter_;

@@ -169,8 +169,7 @@ bool may_leave(const group::RendezvousClient& client, const Homes& homes,
 // result.json names the job, and its final checkpoint is of a training that was to end as this one:
 // a job that trains on has the result.json and the final checkpoint of the shorter training.
 bool was_finished(const group::Membership& membership, const Training& training) {
-  for (const auto& folder : {membership.storage, membership.storage / "checkpoints"})
-    look_anew(folder);
+  look_anew(membership.storage);
   const Json result = read_json_or_null(membership.storage / "result.json");
   if (membership.uid.empty() || string_or(result, "jobUid", "") != membership.uid) return false;
   try {

@@ -1,7 +1,6 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "trainer/folder/fresh_view.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/leader_address_file.h"
 #include "trainer/loop/evaluation/patient_reader.h"
@@ -30,7 +29,6 @@ class FinalCheckpoint {
   FinalCheckpoint(const group::Membership& membership, const Assembly& assembly)
       : membership_(membership),
         store_(membership.storage / "checkpoints", 1),
-        view_({membership.storage, membership.storage / "checkpoints"}),
         assembly_(assembly) {}
 
   bool is_there() {
@@ -38,7 +36,6 @@ class FinalCheckpoint {
     if (found_ || now < next_look_) return found_;
     next_look_ = now + kLook;
     reader_.attempt([&] {
-      view_.refresh();
       found_ = folder::is_owned_by(membership_.storage, membership_.uid) &&
                is_finished(store_.search().newest, assembly_, membership_);
     });
@@ -50,7 +47,6 @@ class FinalCheckpoint {
 
   const group::Membership& membership_;
   checkpoint::Store store_;
-  folder::FreshView view_;
   const Assembly& assembly_;
   PatientReader reader_;
   bool found_ = false;

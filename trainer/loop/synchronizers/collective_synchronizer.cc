@@ -196,7 +196,7 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
     return;
   }
   if (plan.content() == CollectivePlan::RESTORE) {
-    const auto found = checkpoint::Store::read(setup_.storage / plan.checkpoint());
+    const auto found = checkpoint::Store::read_of_another_host(setup_.storage / plan.checkpoint());
     checkpoint::load(found, layout, {0, layout.size()}, parameters, "");
     const auto& names = assembly_.optimizer->slot_names();
     for (size_t i = 0; i < names.size(); ++i)

@@ -234,6 +234,9 @@ TEST(ConvertTfjob, ProblemsLeadBackToTheManifest) {
   EXPECT_THAT(problems,
               ElementsAre(HasSubstr(
                   "tfjob.yaml:11: spec.tfReplicaSpecs.PS.template.spec.containers[0]: expected")));
+  EXPECT_EQ(job.path_in_text("spec.schedulingPolicy.timeout"),
+            "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds");
+  EXPECT_EQ(job.path_in_text("spec.runPolicy.backoffLimit"), "spec.runPolicy.backoffLimit");
 }
 
 TEST(ConvertTfjob, ChiefAndMasterAreOneType) {
