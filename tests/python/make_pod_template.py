@@ -12,6 +12,8 @@ TARGET = ROOT / "operator/api/pod_template.schema.yaml"
 FIRST = "io.k8s.api.core.v1.PodTemplateSpec"
 # What Kubernetes checks besides types, where a mistake is likely.
 PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
+# What a job's template may leave out, because Muster adds it.
+ADDED = {"PodSpec": ["containers"]}
 BOUNDS = {("ContainerPort", "containerPort"): PORT, ("ContainerPort", "hostPort"): PORT}
 
 
@@ -47,8 +49,8 @@ def definition(name, schema, wanted):
     if short(name) in ("Quantity", "FieldsV1"):
         return {}  # a string or a number; anything
     made = {"type": schema["type"]}
-    if "required" in schema:
-        made["required"] = schema["required"]
+    if required := [key for key in schema.get("required", []) if key not in ADDED.get(short(name), [])]:
+        made["required"] = required
     if "properties" in schema:
         made["properties"] = {key: BOUNDS.get((short(name), key)) or field(one, wanted)
                               for key, one in schema["properties"].items()}
