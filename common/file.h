@@ -56,8 +56,8 @@ void look_anew(const std::filesystem::path& folder);
 // is_there(), which asks the file server before it says no.
 bool is_there_anew(const std::filesystem::path& path);
 
-// Returns the names in a folder, in no order, as its file server has them now; none if the folder is
-// not there. Throws Unavailable if it cannot be listed.
+// Returns the names in a folder, in no order, as its file server has them now; none if the folder
+// is not there. Throws Unavailable if it cannot be listed.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 }  // namespace muster

@@ -10,12 +10,12 @@ namespace muster {
 // One thing that is wrong with a document, for `muster validate` and for every reader of a
 // manifest.
 struct Problem {
-  std::string path;        // "spec.training.layers[2].dense.units"
-  std::string where;       // "job.yaml:12"
-  std::string expected;    // "an integer of at least 1", "one of sync, async, boundedStaleness"
-  std::string found;       // "\"many\" (a string)"
-  std::string hint;        // "did you mean learningRate?", or empty
-  int line = 0;            // of `where`; 0: none, as for what --set brought
+  std::string path;      // "spec.training.layers[2].dense.units"
+  std::string where;     // "job.yaml:12"
+  std::string expected;  // "an integer of at least 1", "one of sync, async, boundedStaleness"
+  std::string found;     // "\"many\" (a string)"
+  std::string hint;      // "did you mean learningRate?", or empty
+  int line = 0;          // of `where`; 0: none, as for what --set brought
   bool unknown_field = false;
   std::string meant = {};  // of an unknown field: the path it was probably meant as, or empty
   std::string path_in_text = {};  // where the text has another path than `path`; else empty

@@ -145,7 +145,8 @@ Shard::Content ShardHost::initial(const Built& built, const OpenRequest& request
 
 Shard::Content ShardHost::restored(const Built& built, const OpenRequest& request) const {
   const compute::ParameterLayout& layout = built.optimizer->layout();
-  const auto found = checkpoint::Store::read_of_another_host(below(identity_.storage, request.checkpoint()));
+  const auto found =
+      checkpoint::Store::read_of_another_host(below(identity_.storage, request.checkpoint()));
   Shard::Content content;
   content.parameters.resize(built.range.size());
   checkpoint::load(found, layout, built.range, content.parameters, "");
