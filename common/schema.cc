@@ -219,9 +219,13 @@ class Walker {
     return true;
   }
 
-  void walk_object(const Json& schema, Json& value, const std::string& path) {
+  static const Json& properties_of(const Json& schema) {
     static const Json kNone = Json::object();
-    const Json& properties = schema.contains("properties") ? schema["properties"] : kNone;
+    return schema.contains("properties") ? schema["properties"] : kNone;
+  }
+
+  void walk_object(const Json& schema, Json& value, const std::string& path) {
+    const Json& properties = properties_of(schema);
     fill_defaults(properties, value);
     for (const Json& name : schema.value("required", Json::array())) {
       if (!value.contains(name.get<std::string>())) require(schema, value, path, name);
@@ -249,8 +253,7 @@ class Walker {
   }
 
   void require(const Json& schema, const Json& value, const std::string& path, const Json& name) {
-    static const Json kNone = Json::object();
-    const Json& properties = schema.contains("properties") ? schema["properties"] : kNone;
+    const Json& properties = properties_of(schema);
     const std::string key = name.get<std::string>();
     for (const auto& [found, unused] : value.items()) {
       const bool is_reported = !properties.contains(found) && !takes_unknown(schema);

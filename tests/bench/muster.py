@@ -71,6 +71,16 @@ def busy_cpus(seconds=1):
     return (used() - before) / (time.monotonic() - began)
 
 
+class Figure:
+    """One of the figures that a function measures together, which remembers them (functools.cache)."""
+
+    def __init__(self, measure_all, name):
+        self.name, self._measure_all = name, measure_all
+
+    def measure(self):
+        return self._measure_all()[self.name]
+
+
 def probe():
     """The machine's state: how many CPUs others use, nanoseconds of a barrier between two threads and
     GB/s of memcpy."""

@@ -31,30 +31,25 @@ def _is_running(server, path):
 def large_job():
     """Figures from the job's creation until its status says that all replicas are ready."""
     server = api_server.ApiServer()  # of its own, where its pods may stay
-    namespace = "large"
-    server.make_namespace(namespace)
-    collection = operators.MUSTER.collection.format(namespace)
-    with api_server.Kwok(server, NODES) as kwok, operators.MUSTER.start(server, namespace) as running:
-        calls = running.calls()
-        meter = Meter(server, operator=running, KWOK=kwok)
-        server.call("POST", collection, _job(kwok))
-        api_server.wait_until("all replicas ready", lambda: _is_running(server, f"{collection}/large"), seconds=600,
-                              every=1)
-        figures = {**meter.read(), "calls a replica": (running.calls() - calls) / (WORKERS + PS + 1),
-                   "peakMegabytes": running.peak_megabytes()}
-    pods = server.count(f"/api/v1/namespaces/{namespace}/pods")
-    server.stop()
+    try:
+        namespace = "large"
+        server.make_namespace(namespace)
+        collection = operators.MUSTER.collection.format(namespace)
+        with api_server.Kwok(server, NODES) as kwok, operators.MUSTER.start(server, namespace) as running:
+            calls = running.calls()
+            meter = Meter(server, operator=running, KWOK=kwok)
+            server.call("POST", collection, _job(kwok))
+            api_server.wait_until("all replicas ready", lambda: _is_running(server, f"{collection}/large"), seconds=600,
+                                  every=1)
+            figures = {**meter.read(), "calls a replica": (running.calls() - calls) / (WORKERS + PS + 1),
+                       "peakMegabytes": running.peak_megabytes()}
+        pods = server.count(f"/api/v1/namespaces/{namespace}/pods")
+    finally:
+        server.stop()
     if pods != WORKERS + PS + 1:
         raise muster.Failed(f"expected {WORKERS + PS + 1} pods, found {pods}")
     print("    " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()), flush=True)
     return figures
 
 
-class Large:
-    """One figure of large_job()."""
-
-    def __init__(self, figure):
-        self.name, self._figure = figure, figure
-
-    def measure(self):
-        return large_job()[self._figure]
+Large = functools.partial(muster.Figure, large_job)

@@ -10,6 +10,7 @@ import time
 import uuid
 
 import api_server
+import muster
 import operators
 
 NAMESPACE = "many"
@@ -114,14 +115,7 @@ def many():
     return figures
 
 
-class Many:
-    """One figure of many()."""
-
-    def __init__(self, figure):
-        self.name, self._figure = figure, figure
-
-    def measure(self):
-        return many()[self._figure]
+Many = functools.partial(muster.Figure, many)
 
 
 @functools.cache

@@ -107,11 +107,5 @@ class SameCalls:
         return figures["seconds"]
 
 
-class Scale:
-    """One figure of scale(); all of a run's rows are of the same jobs."""
-
-    def __init__(self, figure):
-        self.name, self._figure = figure, figure
-
-    def measure(self):
-        return scale()[self._figure]
+# All of a run's rows are of the same jobs.
+Scale = functools.partial(muster.Figure, scale)

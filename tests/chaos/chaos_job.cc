@@ -81,9 +81,9 @@ ChaosJob::ChaosJob(const std::string& name, Chance& chance, const Shape& shape)
     : shape_(shape),
       job_(name, training(shape.epochs), shape.ps, shape.workers, shape.evaluator, shape.keep) {
   for (int i = 0; i < shape.ps; ++i) replicas_.push_back({"ps", i});
-  replicas_.push_back({"chief", 0});
+  replicas_.push_back(kChief);
   for (int i = 0; i < shape.workers; ++i) replicas_.push_back({"worker", i});
-  if (shape.evaluator) replicas_.push_back({"evaluator", 0});
+  if (shape.evaluator) replicas_.push_back(kEvaluator);
   for (const Replica& replica : replicas_)
     grpc_[replica] = shape.grpc_only || chance.uniform(0, 1) < 0.25;
   for (const Replica& replica : replicas_)

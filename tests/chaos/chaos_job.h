@@ -91,7 +91,7 @@ class ChaosJob {
   void start();
   void run_for(double seconds);
   // True once the chief has ended with success.
-  bool finished() const { return ended_.contains({"chief", 0}); }
+  bool finished() const { return ended_.contains(kChief); }
   void signal(const Replica& replica, int number);
   // Makes its main thread, which trains, hang for ever. Precondition: the shape has hang_seconds.
   void hang(const Replica& replica);
@@ -107,10 +107,10 @@ class ChaosJob {
   void storage_does(const std::string& what);
   // Whether this system has the two hosts of `late_seconds`. Everybody begins on host 0.
   bool has_hosts() const;
-  // From its next start.
+  // The replica is on that host from its next start.
   void move(const Replica& replica, size_t host) { host_[replica] = host; }
-  // That host looks at all that is stored, and for what a job stores, and believes for a while what
-  // it sees, and that the rest is not there.
+  // The host looks at all that is stored and for all that a job may store. It then believes for
+  // `late_seconds` that what it has found is there, and that nothing else is.
   void look_from(size_t host) const;
 
   std::filesystem::path storage() const { return job_.folder() / "storage"; }

@@ -51,12 +51,11 @@ TEST(HangTest, StorageThatHangsIsNamedAndNobodyIsReplaced) {
   shape.faulty = true;
   shape.hang_seconds = 2;
   ChaosJob job("hang-storage", chance, shape);
-  const Replica chief{"chief", 0};
   job.start();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.storage_does("stall");
-  EXPECT_TRUE(job.wait_for_log(chief, "has given no sign of life for "))
-      << job.log(chief) << job.story();
+  EXPECT_TRUE(job.wait_for_log(kChief, "has given no sign of life for "))
+      << job.log(kChief) << job.story();
   ASSERT_NO_THROW(job.run_for(8));
   job.storage_does("");
   expect_undisturbed_end(job);

@@ -23,70 +23,63 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// What was asked for at a time, and is believed until another.
-template <class T>
-class Known {
- public:
-  // Returns what is known of `path`, else what ask() answers.
-  template <class Ask>
-  T get(const std::string& path, Ask ask) {
-    const std::lock_guard lock(mutex_);
-    const auto found = known_.find(path);
-    if (found != known_.end() && Clock::now() < found->second.until) return found->second.value;
-    return (known_[path] = {ask(), Clock::now() + believed}).value;
-  }
-  void forget(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    known_.erase(path);
-  }
-  // Forgets what is directly in the folder and no longer right.
-  template <class IsRight>
-  void check_in(const std::string& folder, IsRight is_right) {
-    const std::lock_guard lock(mutex_);
-    const std::string prefix = folder.ends_with('/') ? folder : folder + "/";
-    std::erase_if(known_, [&](const auto& entry) {
-      const std::string& path = entry.first;
-      const bool is_in = path.starts_with(prefix) && path.find('/', prefix.size()) == path.npos;
-      return is_in && !is_right(path, entry.second.value);
-    });
-  }
-  void forget_below(const std::string& folder) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(known_, [&](const auto& entry) { return entry.first.starts_with(folder + "/"); });
-  }
-
-  static inline Clock::duration believed{};
-
- private:
-  struct Entry {
-    T value;
-    Clock::time_point until;
-  };
-  std::mutex mutex_;
-  std::map<std::string, Entry> known_;
-};
 
 struct Attributes {
   int error = 0;
   struct stat found {};
 };
 
-struct Listing {
-  int error = 0;
-  std::vector<std::string> names;
+// The attributes by path, each believed for a time once the client has asked for it.
+class Beliefs {
+ public:
+  // Returns what is believed of `path`, else what ask() answers.
+  template <class Ask>
+  Attributes get(const std::string& path, Ask ask) {
+    const std::lock_guard lock(mutex_);
+    const auto found = believed_.find(path);
+    if (found != believed_.end() && Clock::now() < found->second.until)
+      return found->second.attributes;
+    return (believed_[path] = {ask(), Clock::now() + duration}).attributes;
+  }
+  void forget(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    believed_.erase(path);
+  }
+  // Forgets what is directly in the folder and no longer right.
+  template <class IsRight>
+  void check_in(const std::string& folder, IsRight is_right) {
+    const std::lock_guard lock(mutex_);
+    const std::string prefix = folder.ends_with('/') ? folder : folder + "/";
+    std::erase_if(believed_, [&](const auto& entry) {
+      const std::string& path = entry.first;
+      const bool is_in = path.starts_with(prefix) && path.find('/', prefix.size()) == path.npos;
+      return is_in && !is_right(path, entry.second.attributes);
+    });
+  }
+  void forget_below(const std::string& folder) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(believed_,
+                  [&](const auto& entry) { return entry.first.starts_with(folder + "/"); });
+  }
+
+  Clock::duration duration{};
+
+ private:
+  struct Entry {
+    Attributes attributes;
+    Clock::time_point until;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Entry> believed_;
 };
 
 std::string folder;
-Known<Attributes> attributes;
-Known<Listing> listings;
+Beliefs attributes;
 
 std::string real(const char* path) {
   return folder + path;
@@ -109,7 +102,6 @@ Attributes ask_for_attributes(const std::string& path) {
 
 // Asks for the names in a folder. Attributes of those that are still there are believed on.
 void ask_again(const std::string& path) {
-  listings.forget(path);
   attributes.forget(path);
   attributes.check_in(path, [](const std::string& child, const Attributes& known) {
     const Attributes now = ask_for_attributes(child);
@@ -121,18 +113,8 @@ void ask_again(const std::string& path) {
 int changed(const char* path, int result) {
   const int error = answer(result);
   attributes.forget(path);
-  listings.forget(path);
   ask_again(parent_of(path));
   return error;
-}
-
-Listing ask_for_names(const std::string& path) {
-  Listing now;
-  DIR* const opened = opendir(real(path.c_str()).c_str());
-  if (opened == nullptr) return {errno, {}};
-  while (const dirent* entry = readdir(opened)) now.names.emplace_back(entry->d_name);
-  closedir(opened);
-  return now;
 }
 
 int get_attributes(const char* path, struct stat* found, fuse_file_info*) {
@@ -141,7 +123,7 @@ int get_attributes(const char* path, struct stat* found, fuse_file_info*) {
   return -known.error;
 }
 
-// A folder that is believed not to be there was not looked up, and is not opened.
+// The kernel has asked for the folder's attributes before: it opens none that is believed missing.
 int open_folder(const char* path, fuse_file_info*) {
   ask_again(path);
   return -ask_for_attributes(path).error;
@@ -163,18 +145,17 @@ int create_file(const char* path, mode_t mode, fuse_file_info* info) {
 
 int list(const char* path, void* into, fuse_fill_dir_t fill, off_t, fuse_file_info*,
          fuse_readdir_flags) {
-  const Listing known = listings.get(path, [&] { return ask_for_names(path); });
-  for (const std::string& name : known.names) fill(into, name.c_str(), nullptr, 0, {});
-  return -known.error;
+  DIR* const opened = opendir(real(path).c_str());
+  if (opened == nullptr) return -errno;
+  while (const dirent* entry = readdir(opened)) fill(into, entry->d_name, nullptr, 0, {});
+  closedir(opened);
+  return 0;
 }
 
 int move(const char* from, const char* to, unsigned flags) {
   if (flags != 0) return -EINVAL;
   const int result = changed(from, rename(real(from).c_str(), real(to).c_str()));
-  for (const char* path : {from, to}) {
-    listings.forget_below(path);
-    attributes.forget_below(path);
-  }
+  for (const char* path : {from, to}) attributes.forget_below(path);
   changed(to, 0);
   return result;
 }
@@ -241,9 +222,8 @@ int main(int argc, char** argv) {
     return 64;
   }
   folder = argv[1];
-  const auto seconds =
+  attributes.duration =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(atof(argv[3])));
-  Known<Attributes>::believed = Known<Listing>::believed = seconds;
   const fuse_operations does = operations();
   const char* arguments[] = {argv[0], "-f", "-o", "default_permissions", argv[2]};
   return fuse_main(5, const_cast<char**>(arguments), &does, nullptr);

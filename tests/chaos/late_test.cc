@@ -14,8 +14,8 @@ constexpr int kLate = 600;
 
 class LateTest : public testing::TestWithParam<int> {
  protected:
-  // What happens to a job of two hosts, of which host 1 knows that nothing was stored before it
-  // began.
+  // Calls `body` with a job of two hosts. Host 1 believes that nothing is stored: it looked before
+  // the job began.
   template <class Body>
   static void repeat(const std::string& name, const Shape& given, Body body) {
     for (int run = 0; run < Amount::get().few() && !HasFailure(); ++run) {
@@ -28,7 +28,7 @@ class LateTest : public testing::TestWithParam<int> {
       if (!job.has_hosts() && Amount::get().all)
         FAIL() << "expected to mount a file system of our own; found that this is not allowed: run "
                   "this as root, where there is /dev/fuse";
-      if (!job.has_hosts()) GTEST_SKIP() << "no FUSE here";
+      if (!job.has_hosts()) GTEST_SKIP() << "no FUSE here: storage that is seen late is not tested";
       job.look_from(1);
       body(job, chance);
     }
@@ -94,7 +94,7 @@ TEST_P(LateTest, TheEndIsSeenOnTheOtherHost) {
   });
 }
 
-// It is woken while its host still knows no generation but its own.
+// The chief is woken while its host still believes that there is no generation but its own.
 TEST_P(LateTest, AChiefThatWakesUpAfterAnotherHostTookItsPlacePublishesNothing) {
   Shape shape;
   shape.ps = GetParam();

@@ -32,8 +32,7 @@ TEST_P(PauseTest, WhoWakesUpRejoinsAndCostsNoBit) {
   const Replica replica = chance.one_of(job.of(role));
   ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 5))));
   // Who says that it is lost, and in what words; of who is told of the chief any will do.
-  const Replica chief{"chief", 0};
-  const Replica witness = role == "chief" ? Replica{"worker", 0} : chief;
+  const Replica witness = role == "chief" ? Replica{"worker", 0} : kChief;
   const std::string name = replica.first + " " + std::to_string(replica.second);
   const std::string lost = role == "chief" ? "waiting for the rendezvous" : name + " left";
   const std::string back = (role == "chief" ? "worker 0" : name) + " joined";
@@ -45,11 +44,11 @@ TEST_P(PauseTest, WhoWakesUpRejoinsAndCostsNoBit) {
   EXPECT_EQ(job.checkpoints(), published) << job.story();
   EXPECT_FALSE(job.finished());
   job.signal(replica, SIGCONT);
-  EXPECT_TRUE(job.wait_for_log(chief, back, 2)) << job.log(chief) << job.story();
+  EXPECT_TRUE(job.wait_for_log(kChief, back, 2)) << job.log(kChief) << job.story();
   expect_undisturbed_end(job);
   EXPECT_EQ(job.starts(replica), 1) << job.story();
   for (const std::string& checkpoint : job.checkpoints())
-    EXPECT_TRUE(checkpoint.ends_with("-g1")) << checkpoint << job.log(chief);
+    EXPECT_TRUE(checkpoint.ends_with("-g1")) << checkpoint << job.log(kChief);
 }
 
 INSTANTIATE_TEST_SUITE_P(Roles, PauseTest,
@@ -68,12 +67,11 @@ TEST(PauseEvaluatorTest, TheJobEndsWithoutItAndItEvaluatesTheEnd) {
   ChaosJob job("pause-evaluator", chance, shape);
   job.start();
   ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 5))));
-  const Replica evaluator{"evaluator", 0};
-  job.signal(evaluator, SIGSTOP);
+  job.signal(kEvaluator, SIGSTOP);
   ASSERT_NO_THROW(job.run_for(pause_seconds()));
-  job.signal(evaluator, SIGCONT);
+  job.signal(kEvaluator, SIGCONT);
   expect_undisturbed_end(job);
-  EXPECT_EQ(job.starts(evaluator), 1) << job.story();
+  EXPECT_EQ(job.starts(kEvaluator), 1) << job.story();
   const Json evaluation =
       Document::load(job.storage() / "evaluations" / (std::to_string(steps_of(kLong)) + ".json"))
           .value();
@@ -130,20 +128,19 @@ TEST(ReplaceReplicatedTest, APsThatIsReplacedCostsNoBitAndRestoresNothing) {
   shape.relayed = true;
   shape.replication = 2;
   ChaosJob job("replace-replicated", chance, shape);
-  const Replica chief{"chief", 0};
   job.start();
   const Replica replica = chance.one_of(job.of("ps"));
   ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 3))));
-  ASSERT_TRUE(job.wait_for_log(chief, "2 of 2 shards have a second copy")) << job.log(chief);
+  ASSERT_TRUE(job.wait_for_log(kChief, "2 of 2 shards have a second copy")) << job.log(kChief);
   job.signal(replica, SIGSTOP);
   ASSERT_NO_THROW(job.run_for(chance.uniform(0, 1)));
   ASSERT_FALSE(job.finished());
   job.replace(replica);
-  ASSERT_TRUE(job.wait_for_log(chief, "goes on with its copy of shard")) << job.log(chief);
+  ASSERT_TRUE(job.wait_for_log(kChief, "goes on with its copy of shard")) << job.log(kChief);
   job.wake_replaced();
   expect_undisturbed_end(job);
-  EXPECT_EQ(job.count_in_log(chief, "opened from the beginning"), 1) << job.log(chief);
-  EXPECT_EQ(job.count_in_log(chief, "opened from ckpt-"), 0) << job.log(chief) << job.story();
+  EXPECT_EQ(job.count_in_log(kChief, "opened from the beginning"), 1) << job.log(kChief);
+  EXPECT_EQ(job.count_in_log(kChief, "opened from ckpt-"), 0) << job.log(kChief) << job.story();
 }
 
 }  // namespace

@@ -97,7 +97,6 @@ TEST_P(FullAtTest, TheChiefWaitsForRoomAndGoesOn) {
   Shape shape;
   shape.faulty = true;
   ChaosJob job(std::string("full-at-") + moment.name, chance, shape);
-  const Replica chief{"chief", 0};
   const std::string full = std::string("full ") + moment.part;
   if (!moment.recovering) job.storage_does(full);
   job.start();
@@ -106,11 +105,12 @@ TEST_P(FullAtTest, TheChiefWaitsForRoomAndGoesOn) {
     job.storage_does(full);
     job.signal({"ps", 0}, SIGKILL);
   }
-  ASSERT_TRUE(job.wait_for_log(chief, "waiting for the storage")) << job.log(chief) << job.story();
+  ASSERT_TRUE(job.wait_for_log(kChief, "waiting for the storage"))
+      << job.log(kChief) << job.story();
   job.storage_does("");
   expect_undisturbed_end(job);
-  EXPECT_EQ(job.starts(chief), 1) << job.story();
-  const std::string log = job.log(chief);
+  EXPECT_EQ(job.starts(kChief), 1) << job.story();
+  const std::string log = job.log(kChief);
   EXPECT_NE(log.find("the storage can be written again"), std::string::npos);
   if (!moment.recovering) {
     EXPECT_EQ(log.find("generation 2"), std::string::npos) << log;

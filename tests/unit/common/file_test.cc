@@ -124,7 +124,7 @@ TEST_F(Files, NamesOfAFolderAreListed) {
   }
 }
 
-// What it is for is tested on a file system that answers late: tests/chaos/late_test.cc.
+// tests/chaos/late_test.cc tests its purpose, on a file system that answers late.
 TEST_F(Files, LookingAnewChangesNothing) {
   for (const fs::path& path : {folder_, folder_ / "none", folder_ / "none" / "none", fs::path()})
     look_anew(path);

@@ -61,7 +61,7 @@ TEST(PodTemplate, IsNoTroubleWithoutTemplates) {
     EXPECT_THAT(template_notes(Document::parse(text, "j")), IsEmpty()) << text;
 }
 
-// Else tests/python/make_pod_template.py is to be run.
+// Where this fails, run tests/python/make_pod_template.py.
 TEST(PodTemplate, IsOfTheKubernetesThatTestsRunOn) {
   const std::string notes = notes_of("{spec: {x: 1}}").at(0);
   const size_t begin = notes.find("Kubernetes ") + 11;

@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedTfJob{"spec.cleanPodPolicy=All", "spec.cleanPodPolicy"}),
     [](const auto& info) { return std::to_string(info.index); });
 
-// What is wrong with the TrainingJob stands somewhere in the TFJob.
+// A problem of the TrainingJob names the place in the TFJob that it comes from.
 TEST(ConvertTfjob, ProblemsLeadBackToTheManifest) {
   const Document original =
       manifest({"spec.tfReplicaSpecs.PS.template.spec.containers[0].image=''"});
