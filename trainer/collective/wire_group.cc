@@ -14,6 +14,9 @@ constexpr std::chrono::milliseconds kAway{300};
 // The kinds of frames. A frame's index is a bucket; with kState, a buffer.
 enum Kind : uint32_t { kHeader, kNodes, kSum, kState, kDigest };
 
+// A digest is told twice if not all are equal.
+constexpr size_t kDigests = 2;
+
 // A member may be in the next step already, and never further.
 constexpr size_t kAhead = 2;
 
@@ -113,7 +116,7 @@ std::span<const iovec> WireGroup::destination(int index, Connections::Frame fram
   } else if (frame.kind == kState && index == source_ && frame.index < state_.size() &&
              frame.index == peer.states) {
     parts_.push_back(bytes_of(state_[frame.index]));
-  } else if (frame.kind == kDigest && frame.index == 0 && peer.digests == 0) {
+  } else if (frame.kind == kDigest && frame.index == peer.digests && peer.digests < kDigests) {
     parts_.push_back({&peer.digest, sizeof peer.digest});
   } else {
     throw Broken("member " + std::to_string(index) + ": expected a frame of a step, found kind " +
@@ -340,15 +343,25 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
 std::vector<uint32_t> WireGroup::exchange(uint32_t digest, const Session::Watch& watch) {
   return drive([&]() MUSTER_REQUIRES(driving_) {
     const iovec own{&digest, sizeof digest};
-    connections_.send(others_, {kDigest, 0}, {&own, 1});
-    wait(watch, &Peer::digests, 1);
-    connections_.wait([this] { return connections_.sent(); }, [&] { return watch.ended(); });
+    const auto tell = [&](uint32_t times_before) MUSTER_REQUIRES(driving_) {
+      connections_.send(others_, {kDigest, times_before}, {&own, 1});
+      wait(watch, &Peer::digests, times_before + 1);
+      connections_.wait([this] { return connections_.sent(); }, [&] { return watch.ended(); });
+    };
+    tell(0);
     peers_[static_cast<size_t>(member_)].digest = digest;
     std::vector<uint32_t> digests;
-    for (Peer& peer : peers_) {
-      digests.push_back(peer.digest);
-      peer.digests = 0;
+    for (const Peer& peer : peers_) digests.push_back(peer.digest);
+    if (std::ranges::adjacent_find(digests, std::ranges::not_equal_to()) != digests.end()) {
+      // The caller will close its connections. A member that still waits for another's digest would
+      // never know who differs.
+      try {
+        tell(1);
+      } catch (const Broken&) {
+        // One of them has left: this member knows nevertheless.
+      }
     }
+    for (Peer& peer : peers_) peer.digests = 0;
     return digests;
   });
 }

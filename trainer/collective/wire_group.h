@@ -66,7 +66,8 @@ class WireGroup {
   Note note() const;
   bool compare() const { return headers_.front().compare != 0; }  // as the first member said in it
   // Tells all members `digest`, and returns what each of them has told, by member. All members call
-  // it between the same steps.
+  // it between the same steps. If not all digests are equal, it returns only once every member has
+  // them all, or one has left.
   std::vector<uint32_t> exchange(uint32_t digest, const Session::Watch& watch);
   // Copies the content of the buffers from `source` to the members of `targets`. All members call
   // it once, with buffers of the same sizes, before any other exchange.

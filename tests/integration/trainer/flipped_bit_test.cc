@@ -115,14 +115,16 @@ bool says(const Job& job, const std::string& text,
 }
 
 // Goes on with the job, in which a bit flips in a process, calls then(), and expects that no
-// checkpoint has the bit.
-void flip_and_finish(Job& job, const std::string& role, int index,
-                     const std::function<void()>& then) {
+// checkpoint has the bit, unless excused() says that the group could not know.
+void flip_and_finish(
+    Job& job, const std::string& role, int index, const std::function<void()>& then,
+    const std::function<bool()>& excused = [] { return false; }) {
   ASSERT_TRUE(job.wait_for_checkpoints(2)) << job.log("chief", 0);
   const std::string before = part_of(checkpoints(job).front());
   ASSERT_GT(flip_bit(job.at(role, index), before), 0);
   then();
   job.expect_success();
+  if (excused()) return;
   for (const fs::path& checkpoint : checkpoints(job))
     EXPECT_TRUE(part_of(checkpoint) == before) << checkpoint;
 }
@@ -134,6 +136,7 @@ void flip_and_finish(Job& job, const std::string& role, int index, const std::st
 }
 
 constexpr char kRestored[] = "members opened from checkpoints/ckpt-";
+constexpr char kOnlyRank2[] = "what rank 2 holds of generation ";
 constexpr char kNamed[] = "rank 2 does not hold the state that most members hold";
 
 TEST(FlippedBitTest, AMemberOfACollectiveIsNamedAndTheGroupGoesBack) {
@@ -153,10 +156,13 @@ bool is_named_at_the_next_generation(int number) {
   Job job("flipped-and-lost-" + std::to_string(number), training, 0, 2);
   job.environment = kByTcp;
   job.start_all();
-  flip_and_finish(job, "worker", 1, [&] {
-    job.kill("worker", 0);
-    job.start("worker", 0);
-  });
+  flip_and_finish(
+      job, "worker", 1,
+      [&] {
+        job.kill("worker", 0);
+        job.start("worker", 0);
+      },
+      [&] { return times(job.log("chief", 0), kOnlyRank2) > 0; });
   const std::string log = job.log("chief", 0);
   const bool named = times(log, kNamed) > 0;
   EXPECT_EQ(times(log, kRestored) > 0, named) << log;
@@ -164,7 +170,8 @@ bool is_named_at_the_next_generation(int number) {
 }
 
 // A member that is a step behind when the other one is killed brings nothing: it takes the state of
-// rank 0, and the bit is gone.
+// rank 0, and the bit is gone. Nor does rank 0 bring anything if it is the one behind: the newest
+// state is there once only, and nobody can compare it.
 TEST(FlippedBitTest, AMemberThatComesWithAnotherStateIsNamed) {
   constexpr int kTries = 10;
   int tries = 0;

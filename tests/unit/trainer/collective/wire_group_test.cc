@@ -138,6 +138,18 @@ TEST(WireGroupTest, EveryMemberHearsTheDigestsOfAll) {
   });
 }
 
+TEST(WireGroupTest, AMemberThatLeavesOnceItKnowsWhoDiffersKeepsNobodyFromKnowing) {
+  const std::vector<uint32_t> digests = {7, 7, 8};
+  for (int time = 0; time < 100 && !HasFailure(); ++time) {
+    auto groups = testing::wire_groups(shape_of(3), 10);
+    run_members(3, [&](int member) {
+      std::unique_ptr<WireGroup>& group = groups[static_cast<size_t>(member)];
+      EXPECT_EQ(group->exchange(digests[static_cast<size_t>(member)], patient()), digests);
+      group.reset();
+    });
+  }
+}
+
 TEST(WireGroupTest, WhatIsNoEndpointIsRefused) {
   WireGroup group(shape_of(2), 1, 1000, "127.0.0.1", group::identity_of_tests());
   EXPECT_THROW(group.connect({"nonsense", ""}, patient()), WireGroup::Broken);
