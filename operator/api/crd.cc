@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/schema.h"
+#include "common/documents/schema.h"
 #include "embedded/crd_text.h"
 #include "operator/api/schema.h"
 

@@ -1,6 +1,6 @@
 #include "operator/api/overview.h"
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/disruption.h"
 
 namespace muster::api {

@@ -1,7 +1,7 @@
 #include "operator/api/pod_template.h"
 
-#include "common/json.h"
-#include "common/schema.h"
+#include "common/documents/json.h"
+#include "common/documents/schema.h"
 #include "embedded/pod_template_schema_text.h"
 
 namespace muster::api {

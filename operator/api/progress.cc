@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "common/json.h"
-#include "common/shorten.h"
+#include "common/documents/json.h"
+#include "common/text/shorten.h"
 #include "operator/api/schema.h"
 #include "operator/api/training_job.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::api {
 
@@ -18,8 +18,8 @@ Json progress_of(const Json& answer);
 // replica does not say it, step.
 int64_t steps_taken(const Json& progress);
 
-// The part of a replica's results (common/results.h) that status.results takes, chosen in the same
-// way. Members that are null are left out, and numbers that are not integers have six digits.
+// The part of a replica's results (common/job/results.h) that status.results takes, chosen in the
+// same way. Members that are null are left out, and numbers that are not integers have six digits.
 Json results_of(const Json& said);
 
 }  // namespace muster::api

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::api {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/json.h"
-#include "common/problem.h"
+#include "common/documents/json.h"
+#include "common/documents/problem.h"
 #include "operator/api/schema.h"
 
 namespace muster::api {

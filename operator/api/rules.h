@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/problems.h"
+#include "common/documents/problems.h"
 #include "operator/api/rule_checks.h"
 
 namespace muster::api {

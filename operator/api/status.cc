@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/overview.h"
 
 namespace muster::api {

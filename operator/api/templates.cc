@@ -1,7 +1,7 @@
 #include "operator/api/templates.h"
 
-#include "common/json.h"
-#include "common/nearest.h"
+#include "common/documents/json.h"
+#include "common/text/nearest.h"
 #include "operator/api/pod_template.h"
 
 namespace muster::api {

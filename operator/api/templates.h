@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/problems.h"
+#include "common/documents/problems.h"
 #include "operator/api/training_job.h"
 
 namespace muster::api {

@@ -1,7 +1,7 @@
 #include "operator/api/training_job.h"
 
-#include "common/checkpoint_request.h"
-#include "common/json.h"
+#include "common/documents/json.h"
+#include "common/job/checkpoint_request.h"
 #include "operator/api/status.h"
 
 namespace muster::api {

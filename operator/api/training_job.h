@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
-#include "common/schema.h"
+#include "common/documents/document.h"
+#include "common/documents/schema.h"
 
 namespace muster::api {
 

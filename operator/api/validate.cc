@@ -1,7 +1,7 @@
 #include "operator/api/validate.h"
 
+#include "common/documents/json.h"
 #include "common/exit_code.h"
-#include "common/json.h"
 #include "operator/api/rules.h"
 #include "operator/api/schema.h"
 #include "operator/api/templates.h"

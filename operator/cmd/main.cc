@@ -7,11 +7,11 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/output.h"
-#include "common/program_texts.h"
-#include "common/usage.h"
+#include "common/program/log.h"
+#include "common/program/output.h"
+#include "common/program/program_texts.h"
+#include "common/program/usage.h"
+#include "common/system/file.h"
 #include "operator/cmd/cluster/cluster_commands.h"
 #include "operator/cmd/local/commands.h"
 

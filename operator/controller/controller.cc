@@ -1,6 +1,7 @@
 #include "operator/controller/controller.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include "common/error.h"
 #include "operator/plan/plan.h"
@@ -13,6 +14,12 @@ namespace {
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24);
 
 }  // namespace
+
+std::chrono::nanoseconds Controller::cpu_time_of_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 void Controller::wake(const std::string& key) {
   queue_.add(key, clock_());
@@ -45,9 +52,10 @@ std::optional<std::chrono::milliseconds> Controller::until_next() const {
 
 Monitor::Result Controller::look_at(const std::string& key) {
   try {
+    const auto before = cpu_time_();
     const bool later = reconcile(key);
     queue_.succeeded(key);
-    queue_.done(key);
+    rest(key, cpu_time_() - before);
     return later ? Monitor::Result::later : Monitor::Result::done;
   } catch (const Unavailable& error) {
     queue_.failed(key, clock_());
@@ -55,8 +63,20 @@ Monitor::Result Controller::look_at(const std::string& key) {
   } catch (const Invalid& error) {
     queue_.refused(key, clock_());
     report_({key, error.what(), queue_.failures(key), /*invalid=*/true});
+  } catch (const std::exception& error) {
+    // The other jobs go on.
+    queue_.refused(key, clock_());
+    report_({key, std::string("a bug of Muster's keeps this job from being run: ") + error.what(),
+             queue_.failures(key), /*invalid=*/true, /*broken=*/true});
   }
   return Monitor::Result::error;
+}
+
+void Controller::rest(const std::string& key, std::chrono::nanoseconds used) {
+  const auto rest = std::min<std::chrono::nanoseconds>(used * kRest, kLongestRest);
+  if (rest < kLeastRest) return queue_.done(key);
+  const Moment now = clock_();
+  queue_.done(key, now, now + rest);
 }
 
 // No pass follows from our own writes: their results show in the next view, which the cluster's

@@ -32,19 +32,33 @@ class Controller {
     std::string message;
     int failures;  // in a row
     bool invalid;
+    bool broken = false;  // a bug: neither Unavailable nor Invalid. It counts as Invalid otherwise
   };
   using Report = std::function<void(const Trouble&)>;
 
   // Returns the time by which jobs wait. Thread-safe.
   using Clock = std::function<Moment()>;
 
+  // After a pass the job rests for a multiple of the CPU time that the pass took this thread, so
+  // that no job has more than a fifth of a core, however many of its replicas change.
+  static constexpr int kRest = 4;
+  // A shorter rest is none: nearly all jobs have few replicas.
+  static constexpr std::chrono::milliseconds kLeastRest{10};
+  static constexpr std::chrono::milliseconds kLongestRest{1000};
+
+  // Returns the CPU time that the calling thread has used.
+  using CpuTime = std::function<std::chrono::nanoseconds()>;
+  static std::chrono::nanoseconds cpu_time_of_thread();
+
   // `monitor` may be null.
   Controller(cluster::Cluster& cluster, Report report, BackOff back_off = {},
-             Monitor* monitor = nullptr, Clock clock = std::chrono::steady_clock::now)
+             Monitor* monitor = nullptr, Clock clock = std::chrono::steady_clock::now,
+             CpuTime cpu_time = cpu_time_of_thread)
       : cluster_(cluster),
         report_(std::move(report)),
         monitor_(monitor),
         clock_(std::move(clock)),
+        cpu_time_(std::move(cpu_time)),
         queue_(back_off) {}
 
   // Asks to look at the job, now or at a time to come, by the cluster's clock. Thread-safe.
@@ -61,6 +75,7 @@ class Controller {
 
  private:
   Monitor::Result look_at(const std::string& key);
+  void rest(const std::string& key, std::chrono::nanoseconds used);
   // Returns true if the job is to be looked at again at a time that is already in the queue.
   bool reconcile(const std::string& key);
   std::optional<std::chrono::milliseconds> until_next() const;
@@ -69,6 +84,7 @@ class Controller {
   const Report report_;
   Monitor* const monitor_;
   const Clock clock_;
+  const CpuTime cpu_time_;
   WorkQueue queue_;
 };
 

@@ -23,6 +23,7 @@ void WorkQueue::add(const std::string& key, Moment at) {
 }
 
 void WorkQueue::add_locked(const std::string& key, Moment at) {
+  if (const auto rest = resting_.find(key); rest != resting_.end()) at = std::max(at, rest->second);
   const auto found = due_.find(key);
   set_due(key, found == due_.end() ? at : std::min(found->second, at));
 }
@@ -76,6 +77,15 @@ std::optional<std::string> WorkQueue::take(Moment now, Moment* since) {
 
 void WorkQueue::done(const std::string& key) {
   const MutexLock lock(mutex_);
+  release(key);
+}
+
+void WorkQueue::done(const std::string& key, Moment now, Moment rested) {
+  const MutexLock lock(mutex_);
+  std::erase_if(resting_, [&](const auto& entry) { return entry.second <= now; });
+  resting_[key] = rested;
+  if (const auto found = due_.find(key); found != due_.end())
+    set_due(key, std::max(found->second, rested));
   release(key);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 
 namespace muster::controller {
 
@@ -37,6 +37,8 @@ class WorkQueue {
   // after it.
   std::optional<std::string> take(Moment now, Moment* since = nullptr);
   void done(const std::string& key);
+  // Does what done() does, and keeps the key from being taken before `rested`.
+  void done(const std::string& key, Moment now, Moment rested);
   // Does what done() does, and the key comes again after its back-off, not sooner.
   void failed(const std::string& key, Moment now);
   // Does what done() does; the key comes again after the longest back-off, or when it is added.
@@ -67,6 +69,7 @@ class WorkQueue {
   std::map<std::string, Order> ready_ MUSTER_GUARDED_BY(mutex_);
   std::deque<std::string> turns_ MUSTER_GUARDED_BY(mutex_);  // the namespaces in ready_
   std::set<std::string> taken_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, Moment> resting_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mutex_);
 };
 

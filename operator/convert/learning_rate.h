@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "proto/muster/pipeline.pb.h"
 
 namespace muster::convert {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/convert/differences.h"
 #include "proto/muster/pipeline.pb.h"
 

@@ -5,10 +5,10 @@
 #include <cctype>
 #include <map>
 
+#include "common/documents/json.h"
+#include "common/documents/problems.h"
+#include "common/documents/schema.h"
 #include "common/exit_code.h"
-#include "common/json.h"
-#include "common/problems.h"
-#include "common/schema.h"
 #include "embedded/tfjob_schema_text.h"
 
 namespace muster::convert {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/convert/converted.h"
 
 namespace muster::convert {

@@ -1,6 +1,6 @@
 #include "operator/local/checkpoint_request.h"
 
-#include "common/file.h"
+#include "common/system/file.h"
 
 namespace muster::local {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::local {
 

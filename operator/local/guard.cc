@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "common/error.h"
-#include "common/system_words.h"
+#include "common/system/system_words.h"
 
 namespace muster::local {
 

@@ -1,9 +1,9 @@
 #include "operator/local/job_directory.h"
 
+#include "common/documents/json.h"
+#include "common/documents/problem.h"
 #include "common/error.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/problem.h"
+#include "common/system/file.h"
 #include "operator/api/status.h"
 
 namespace muster::local {

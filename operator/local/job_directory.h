@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/api/training_job.h"
 #include "operator/local/processes/ports.h"
 #include "operator/plan/values.h"

@@ -10,14 +10,14 @@
 #include <ctime>
 #include <fstream>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/key_pair.h"
+#include "common/job/results.h"
+#include "common/net/key_pair.h"
 #include "common/random.h"
-#include "common/results.h"
-#include "common/shorten.h"
-#include "common/system_words.h"
+#include "common/system/file.h"
+#include "common/system/system_words.h"
+#include "common/text/shorten.h"
 #include "operator/api/disruption.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "operator/cluster/cluster.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/prober.h"

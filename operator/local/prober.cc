@@ -1,8 +1,8 @@
 #include "operator/local/prober.h"
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/http_get.h"
-#include "common/json.h"
+#include "common/net/http_get.h"
 
 namespace muster::local {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "common/document.h"
-#include "common/mutex.h"
+#include "common/documents/document.h"
+#include "common/threads/mutex.h"
 
 namespace muster::local {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "common/documents/json.h"
+#include "common/documents/problem.h"
 #include "common/error.h"
-#include "common/json.h"
-#include "common/problem.h"
-#include "common/process.h"
+#include "common/system/process.h"
 #include "operator/api/templates.h"
 #include "operator/local/processes/surroundings.h"
 #include "operator/plan/environment.h"

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/system_words.h"
+#include "common/system/file.h"
+#include "common/system/system_words.h"
 
 namespace muster::local {
 

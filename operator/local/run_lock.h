@@ -3,7 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/processes/process_table.h"
 

@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "common/file.h"
-#include "common/json.h"
-#include "common/json_file.h"
+#include "common/documents/json.h"
+#include "common/documents/json_file.h"
+#include "common/system/file.h"
 
 namespace muster::local {
 

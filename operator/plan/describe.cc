@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "common/exit_code.h"
-#include "common/shorten.h"
+#include "common/text/shorten.h"
 #include "operator/api/disruption.h"
 #include "operator/plan/failure.h"
 

@@ -30,7 +30,7 @@ std::string quote_of(const ObservedReplica& replica);
 std::string describe_obstacle(const ObservedReplica& replica);
 
 // Makes a line of a replica's log safe for a status: at most 768 bytes, cut in the middle
-// (common/shorten.h), valid UTF-8, no control characters; bad bytes are replaced by '?'.
+// (common/text/shorten.h), valid UTF-8, no control characters; bad bytes are replaced by '?'.
 std::string clean_line(const std::string& line);
 
 // Makes a message safe for a condition: at most `most` bytes, cut in the middle, valid UTF-8. A

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/host_port.h"
-#include "common/json.h"
+#include "common/documents/json.h"
+#include "common/net/host_port.h"
 
 namespace muster::plan {
 namespace {

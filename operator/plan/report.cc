@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/plan/describe.h"
 #include "operator/plan/replicas.h"
 #include "operator/plan/scaling.h"
@@ -80,6 +80,8 @@ bool is_held_up_by_quota(const Draft& draft) {
 std::string cause_of(const Draft& draft) {
   const Stage stage = draft.stage();
   if (draft.status.is_true("FailureTarget")) return draft.status.find("FailureTarget")->message;
+  if (const api::Hold* hold = draft.queue_hold(); hold != nullptr && stage == Stage::suspending)
+    return hold->message;
   if (stage != Stage::active && stage != Stage::succeeding) return "";
   const api::Condition* accepted = draft.status.find("Accepted");
   if (stage == Stage::active && accepted && !accepted->status) return accepted->message;
@@ -96,8 +98,9 @@ void report_cause(Draft& draft) {
   cause = bounded(cause_of(draft), kLongestCause);
   std::ranges::replace(cause, '\n', ' ');
   const api::Condition* accepted = draft.status.find("Accepted");
-  const bool told_elsewhere =
-      (accepted && !accepted->status) || draft.status.is_true("FailureTarget");
+  const bool told_elsewhere = (accepted && !accepted->status) ||
+                              draft.status.is_true("FailureTarget") ||
+                              draft.stage() == Stage::suspending;
   if (cause.empty() || cause == before || told_elsewhere) return;
   if (!is_held_up_by_quota(draft)) return draft.warn("ReplicaPending", cause);
   if (!before.starts_with(describe_quota(*draft.observed.quota, false))) {

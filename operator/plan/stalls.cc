@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/plan/describe.h"
 
 namespace muster::plan {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 
 namespace muster::plan {
 namespace {

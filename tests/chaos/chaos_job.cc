@@ -8,11 +8,11 @@
 #include <sstream>
 #include <thread>
 
+#include "common/documents/json.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
+#include "common/system/file.h"
 #include "tests/slowdown.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 
 namespace muster::chaos {
 

@@ -9,8 +9,8 @@
 #include <chrono>
 #include <optional>
 
-#include "common/descriptor.h"
 #include "common/digest.h"
+#include "common/system/descriptor.h"
 #include "proto/muster/parameter_server.pb.h"
 
 namespace muster::chaos {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/chaos/chaos_job.h"
 
 namespace muster::chaos {

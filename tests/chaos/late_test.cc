@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/chaos/chaos_job.h"
 
 namespace muster::chaos {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 
 namespace muster::chaos {
 

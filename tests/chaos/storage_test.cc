@@ -4,7 +4,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/chaos/chaos_job.h"
 #include "tests/chaos/small_disk.h"
 

@@ -9,7 +9,7 @@
 #include "common/digest.h"
 #include "common/error.h"
 #include "proto/muster/rendezvous.pb.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "trainer/collective/wire_group.h"
 
 using namespace muster;

@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "common/error.h"
 
 // Any text is a document whose JSON comes back as itself, or Invalid; a path is found or Invalid.

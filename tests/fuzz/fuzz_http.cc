@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/http_server.h"
-#include "tests/unit/common/listener.h"
+#include "common/net/http_server.h"
+#include "tests/unit/common/net/listener.h"
 
 using namespace muster;
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "common/error.h"
-#include "common/results.h"
+#include "common/job/results.h"
 #include "tests/fuzz/fuzz_folder.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/leader_address_file.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "common/descriptor.h"
 #include "common/error.h"
+#include "common/system/descriptor.h"
 #include "trainer/records/example.h"
 #include "trainer/records/record_file.h"
 

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "operator/kube/pods/pods.h"
 
 using namespace muster;

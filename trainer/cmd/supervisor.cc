@@ -10,7 +10,7 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/log.h"
+#include "common/program/log.h"
 
 namespace muster::supervise {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "common/connection_limit.h"
-#include "common/descriptor.h"
+#include "common/net/connection_limit.h"
+#include "common/system/descriptor.h"
 #include "trainer/collective/stream.h"
 
 namespace muster::collective {

@@ -14,7 +14,7 @@
 
 #include "common/digest.h"
 #include "common/random.h"
-#include "common/system_words.h"
+#include "common/system/system_words.h"
 #include "proto/muster/rendezvous.pb.h"
 
 namespace muster::collective {

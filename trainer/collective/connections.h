@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "common/descriptor.h"
 #include "common/error.h"
+#include "common/system/descriptor.h"
 #include "trainer/collective/admission.h"
 #include "trainer/group/address.h"
 

@@ -1,6 +1,6 @@
 #include "trainer/collective/coordinator.h"
 
-#include "common/log.h"
+#include "common/program/log.h"
 
 namespace muster::collective {
 

@@ -12,7 +12,8 @@
 
 #include "common/error.h"
 #include "common/random.h"
-#include "common/shared_memory.h"
+#include "common/system/shared_memory.h"
+#include "common/threads/doorbell.h"
 
 namespace muster::collective {
 
@@ -182,7 +183,7 @@ Doorbell& SharedState::bell() const {
 }
 
 uint32_t SharedState::spins() const {
-  return header().spins;
+  return std::min(header().spins, kMostSpins);
 }
 
 std::span<float> SharedState::buffer(size_t index) const {

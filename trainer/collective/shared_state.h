@@ -7,8 +7,8 @@
 #include <stop_token>
 #include <vector>
 
-#include "common/descriptor.h"
-#include "common/doorbell.h"
+#include "common/system/descriptor.h"
+#include "common/threads/doorbell.h"
 #include "trainer/collective/contribution.h"
 #include "trainer/collective/group_shape.h"
 #include "trainer/compute/loss_sums.h"

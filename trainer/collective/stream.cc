@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "common/error.h"
-#include "common/system_words.h"
+#include "common/system/system_words.h"
 
 namespace muster::collective {
 

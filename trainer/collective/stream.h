@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "trainer/group/identity.h"
 
 struct ssl_st;

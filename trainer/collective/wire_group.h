@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/collective/connections.h"
 #include "trainer/collective/group_shape.h"
 #include "trainer/collective/session.h"

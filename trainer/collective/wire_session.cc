@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/collective/state_digest.h"
 
 namespace muster::collective {

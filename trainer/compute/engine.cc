@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
-#include "common/cpu_budget.h"
 #include "common/error.h"
+#include "common/threads/cpu_budget.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/cpu/worthwhile_threads.h"
 #include "trainer/compute/cuda/engine.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 
 namespace muster::compute {
 

@@ -5,7 +5,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/pattern.h"
+#include "common/text/pattern.h"
 #include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/compute/tensor_ratios.h"
 #include "trainer/compute/update_rule.h"

@@ -54,8 +54,8 @@ using OptimizerKind = std::variant<Sgd, Adam, AdamW, Lamb, RmsProp>;
 // g += factor p, which is the gradient of TensorFlow's regularizer factor / 2 |p|^2.
 struct L2 {
   float factor = 0.0f;
-  // A pattern (common/pattern.h) that matches the names of the regularized tensors; empty: those
-  // that the layout says.
+  // A pattern (common/text/pattern.h) that matches the names of the regularized tensors; empty:
+  // those that the layout says.
   std::string tensors;
 };
 

@@ -5,9 +5,9 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/pause.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "common/threads/pause.h"
 #include "trainer/spec/changes.h"
 
 namespace muster::folder {

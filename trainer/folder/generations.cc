@@ -5,8 +5,8 @@
 #include <cerrno>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/whole_number.h"
+#include "common/system/file.h"
+#include "common/text/whole_number.h"
 #include "trainer/folder/owner.h"
 
 namespace muster::folder {

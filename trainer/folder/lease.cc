@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,11 +11,11 @@
 #include <system_error>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/pause.h"
+#include "common/program/log.h"
 #include "common/random.h"
-#include "common/system_words.h"
+#include "common/system/file.h"
+#include "common/system/system_words.h"
+#include "common/threads/pause.h"
 
 namespace muster::folder {
 
@@ -28,10 +29,22 @@ constexpr char kLeaseFile[] = "lease";
 std::optional<std::string> read(const fs::path& path) {
   if (!is_there_anew(path)) return std::nullopt;
   try {
-    return read_file(path);
+    return read_file(path, kLongestText);
   } catch (const Invalid&) {
-    return std::nullopt;  // taken away meanwhile
+    return std::nullopt;  // taken away meanwhile, or no lease
   }
+}
+
+// Opens a regular file. What somebody else has put in its place must not be written to (a link to
+// another file), nor keep the caller waiting (a FIFO).
+Descriptor open_regular(const fs::path& path, int flags) {
+  Descriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+  struct stat status {};
+  if (file && (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))) {
+    file.reset();
+    errno = EINVAL;
+  }
+  return file;
 }
 
 }  // namespace
@@ -70,7 +83,7 @@ void Lease::run(const std::stop_token& stop) {
 // client of the file server caches the folder's listing.
 void Lease::write() {
   const std::string text = fmt::format("{} {:020}\n", process_, ++renewals_);
-  const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  const Descriptor file = open_regular(path_, O_WRONLY | O_CREAT);
   const bool written = file &&
                        ::pwrite(file.get(), text.data(), text.size(), 0) == ssize_t(text.size()) &&
                        ::ftruncate(file.get(), off_t(text.size())) == 0;
@@ -81,14 +94,14 @@ void Lease::write() {
 
 // Another process may hold the lock: a rank 0 of the same job that was taken for lost.
 void Lease::lock() {
-  locked_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  locked_ = open_regular(path_, O_RDWR);
   if (locked_ && ::flock(locked_.get(), LOCK_EX | LOCK_NB) != 0) locked_.reset();
 }
 
 bool is_locked(const fs::path& storage) {
   const fs::path path = storage / kLeaseFile;
   if (!is_there(path)) return false;
-  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const Descriptor file = open_regular(path, O_RDWR);
   return file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 

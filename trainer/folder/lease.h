@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 
 namespace muster::folder {
 

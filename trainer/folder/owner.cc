@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
 #include "common/random.h"
+#include "common/system/file.h"
 #include "trainer/folder/generations.h"
 
 namespace muster::folder {
@@ -22,7 +22,7 @@ constexpr char kOwnerFile[] = "owner.json";
 constexpr int kVersion = 1;
 
 Json parse(const fs::path& path) {
-  Json json = parse_or_null(read_file(path));
+  Json json = parse_or_null(read_file(path, kLongestText));
   const Json& uid = member(json, "jobUid");
   if (uid.is_string() && member(json, "job").is_string()) return json;
   throw Invalid(path.string() +

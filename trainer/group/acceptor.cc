@@ -13,9 +13,9 @@
 #include <memory>
 
 #include "common/error.h"
-#include "common/host_port.h"
-#include "common/pause.h"
-#include "common/system_words.h"
+#include "common/net/host_port.h"
+#include "common/system/system_words.h"
+#include "common/threads/pause.h"
 #include "trainer/group/address.h"
 
 namespace muster::group {

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "common/connection_limit.h"
-#include "common/descriptor.h"
-#include "common/mutex.h"
+#include "common/net/connection_limit.h"
+#include "common/system/descriptor.h"
+#include "common/threads/mutex.h"
 
 namespace muster::group {
 

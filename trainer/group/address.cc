@@ -2,8 +2,8 @@
 
 #include <arpa/inet.h>
 
-#include "common/host_port.h"
-#include "common/whole_number.h"
+#include "common/net/host_port.h"
+#include "common/text/whole_number.h"
 
 namespace muster::group {
 

@@ -2,8 +2,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 #include "trainer/folder/generations.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"

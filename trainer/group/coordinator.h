@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/group/formation.h"
 #include "trainer/group/rendezvous_server.h"

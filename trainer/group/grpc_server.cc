@@ -1,7 +1,7 @@
 #include "trainer/group/grpc_server.h"
 
 #include "common/error.h"
-#include "common/key_pair.h"
+#include "common/net/key_pair.h"
 #include "trainer/group/peer_registry.h"
 
 namespace muster::group {

@@ -6,9 +6,9 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/key_pair.h"
-#include "common/pem.h"
+#include "common/net/key_pair.h"
+#include "common/net/pem.h"
+#include "common/system/file.h"
 
 namespace muster::group {
 

@@ -18,8 +18,9 @@ namespace muster::group {
 void keep_openssl();
 
 // An identity is what the replicas of a job know each other by: the job's key pair
-// (common/key_pair.h). Connections are TLS then; each end shows the job's certificate and accepts
-// no other. Without a key pair, connections are plaintext, and whoever reaches a port is believed.
+// (common/net/key_pair.h). Connections are TLS then; each end shows the job's certificate and
+// accepts no other. Without a key pair, connections are plaintext, and whoever reaches a port is
+// believed.
 class Identity {
  public:
   // No key pair.

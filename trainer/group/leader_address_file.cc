@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "common/file.h"
-#include "common/json.h"
-#include "common/log.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
 #include "common/random.h"
+#include "common/system/file.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
 
@@ -96,7 +96,7 @@ std::optional<LeaderAddressFile::Entry> LeaderAddressFile::read(
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error || bytes > kMostBytes) return std::nullopt;
   try {
-    const Json entry = parse_or_null(read_file(path));
+    const Json entry = parse_or_null(read_file(path, kLongestText));
     if (!entry.is_object() || string_or(entry, "jobUid", "") != job_uid) return std::nullopt;
     Entry result{string_or(entry, "address", ""), string_or(entry, "process", "")};
     if (!is_address(result.address)) return std::nullopt;

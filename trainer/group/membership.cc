@@ -8,9 +8,9 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/host_port.h"
-#include "common/whole_number.h"
+#include "common/net/host_port.h"
+#include "common/system/file.h"
+#include "common/text/whole_number.h"
 #include "trainer/group/address.h"
 #include "trainer/group/tf_config.h"
 

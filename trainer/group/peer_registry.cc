@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
-#include "common/json.h"
-#include "common/problem.h"
+#include "common/documents/json.h"
+#include "common/documents/problem.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/address.h"
 #include "trainer/group/position.h"
@@ -293,10 +294,15 @@ std::map<int, const PeerRegistry::Peer*> PeerRegistry::members() const {
 }
 
 std::vector<std::pair<std::string, int>> PeerRegistry::places_empty() const {
+  std::set<std::pair<std::string, int>> taken;
+  for (const auto& [connection, peer] : peers_) {
+    const std::string& role = peer.hello.role();
+    taken.emplace(is_chief(role) ? "chief" : role, static_cast<int>(peer.hello.index()));
+  }
   std::vector<std::pair<std::string, int>> empty;
   const auto add = [&](const std::string& role, int places) {
     for (int i = 0; i < places; ++i)
-      if (!place(role, i)) empty.emplace_back(role, i);
+      if (!taken.contains({role, i})) empty.emplace_back(role, i);
   };
   add("ps", expected_.shards);
   add("chief", expected_.chiefs);

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 
 namespace muster::group {
 

@@ -2,9 +2,9 @@
 
 #include <thread>
 
-#include "common/log.h"
-#include "common/mutex.h"
-#include "common/shorten.h"
+#include "common/program/log.h"
+#include "common/text/shorten.h"
+#include "common/threads/mutex.h"
 #include "nlohmann/json.hpp"
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "trainer/group/grpc_server.h"

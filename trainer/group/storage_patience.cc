@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "common/log.h"
-#include "common/pause.h"
+#include "common/program/log.h"
+#include "common/threads/pause.h"
 
 namespace muster::group {
 

@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <type_traits>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/group/backoff.h"
 
 namespace muster::group {

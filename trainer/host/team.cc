@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "common/error.h"
-#include "common/futex.h"
-#include "common/watched_work.h"
+#include "common/threads/futex.h"
+#include "common/threads/watched_work.h"
 #include "trainer/host/instruction_set.h"
 
 namespace muster::host {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "common/checkpoint_request.h"
-#include "common/descriptor.h"
-#include "common/mutex.h"
+#include "common/job/checkpoint_request.h"
+#include "common/system/descriptor.h"
+#include "common/threads/mutex.h"
 
 namespace muster::loop {
 

@@ -10,8 +10,8 @@ namespace muster::loop {
 
 // Watches the file through which somebody outside asks rank 0 for a checkpoint
 // (MUSTER_CHECKPOINT_REQUEST), on a thread of its own. The file's text, as far as it counts
-// (common/checkpoint_request.h), is the request's name, and each new text is a request; no file, or
-// an empty one, asks for nothing.
+// (common/job/checkpoint_request.h), is the request's name, and each new text is a request; no
+// file, or an empty one, asks for nothing.
 class CheckpointRequests {
  public:
   // Calls `ask` with each new text, at first with the one that is there, and with the same text

@@ -4,8 +4,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/log.h"
-#include "common/watched_work.h"
+#include "common/program/log.h"
+#include "common/threads/watched_work.h"
 
 namespace muster::loop {
 

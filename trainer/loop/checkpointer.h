@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/synchronizers/synchronizer.h"

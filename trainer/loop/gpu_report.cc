@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/compute/cuda/gpus.h"
 
 namespace muster::loop {

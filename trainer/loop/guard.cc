@@ -9,9 +9,9 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/whole_number.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "common/text/whole_number.h"
 
 namespace muster::loop {
 

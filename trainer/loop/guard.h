@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "common/hang_guard.h"
+#include "common/program/hang_guard.h"
 
 namespace muster::loop {
 

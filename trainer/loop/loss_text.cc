@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "common/metric_name.h"
+#include "common/job/metric_name.h"
 
 namespace muster::loop {
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/json.h"
-#include "common/log.h"
-#include "common/metric_name.h"
+#include "common/documents/json.h"
+#include "common/job/metric_name.h"
+#include "common/program/log.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/loss_text.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/compute/loss.h"
 #include "trainer/compute/schedule.h"
 #include "trainer/loop/batches/workload.h"

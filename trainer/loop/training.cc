@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "common/cpu_budget.h"
 #include "common/digest.h"
+#include "common/documents/problems.h"
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/log.h"
-#include "common/problems.h"
-#include "common/whole_number.h"
+#include "common/program/log.h"
+#include "common/text/whole_number.h"
+#include "common/threads/cpu_budget.h"
 #include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/compute/aligned.h"
 #include "trainer/data/sources/source.h"
 #include "trainer/group/membership.h"

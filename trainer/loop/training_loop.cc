@@ -7,7 +7,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/watched_work.h"
+#include "common/threads/watched_work.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {

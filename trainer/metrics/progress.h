@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::metrics {
 

@@ -9,10 +9,10 @@
 
 #include <utility>
 
-#include "common/hang_guard.h"
-#include "common/http_server.h"
-#include "common/mutex.h"
-#include "common/shorten.h"
+#include "common/net/http_server.h"
+#include "common/program/hang_guard.h"
+#include "common/text/shorten.h"
+#include "common/threads/mutex.h"
 #include "trainer/metrics/names.h"
 
 namespace muster::metrics {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/metrics/progress.h"
 
 namespace muster::metrics {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "common/error.h"
-#include "common/input_file.h"
-#include "common/shorten.h"
+#include "common/system/input_file.h"
+#include "common/text/shorten.h"
 
 namespace muster::records {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "common/error.h"
-#include "common/shorten.h"
+#include "common/text/shorten.h"
 #include "proto/muster/example.pb.h"
 
 namespace muster::records {

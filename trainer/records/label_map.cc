@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 #include "proto/muster/label_map.pb.h"
 #include "trainer/records/text_message.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 
 namespace muster::records {
 

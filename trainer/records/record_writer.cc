@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "common/file.h"
 #include "common/random.h"
+#include "common/system/file.h"
 #include "trainer/records/framing.h"
 
 namespace muster::records {

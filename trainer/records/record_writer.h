@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 
 namespace muster::records {
 

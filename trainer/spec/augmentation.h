@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/compute/mismatch.h"
 
 namespace muster::spec {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/json.h"
-#include "common/schema.h"
+#include "common/documents/json.h"
+#include "common/documents/schema.h"
 #include "trainer/spec/schema.h"
 
 namespace muster::spec {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::spec {
 

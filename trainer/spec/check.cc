@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/json.h"
 #include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/fit.h"

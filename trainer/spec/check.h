@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/problems.h"
+#include "common/documents/problems.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::spec {

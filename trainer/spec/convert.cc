@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/layers.h"
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/compute/loss.h"
 #include "trainer/spec/augmentation.h"
 

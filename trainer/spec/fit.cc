@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/compute/fusion.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"

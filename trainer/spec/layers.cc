@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "common/json.h"
-#include "common/nearest.h"
+#include "common/documents/json.h"
+#include "common/text/nearest.h"
 
 namespace muster::spec {
 

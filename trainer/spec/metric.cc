@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/metric_name.h"
+#include "common/job/metric_name.h"
 
 namespace muster::spec {
 

@@ -8,7 +8,7 @@
 namespace muster::spec {
 
 // earlyStopping and bestOnly compare a metric of evaluations on the validation data. The manifest
-// names it as in common/metric_name.h: "validationLoss".
+// names it as in common/job/metric_name.h: "validationLoss".
 
 // Return the names of the metrics of a model with this loss, or with any loss: each name once.
 std::vector<std::string> metric_names(const compute::LossKind& loss);

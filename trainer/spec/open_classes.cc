@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/spec/kind_fields.h"
 
 namespace muster::spec {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "common/json.h"
-#include "common/pattern.h"
+#include "common/documents/json.h"
+#include "common/text/pattern.h"
 #include "trainer/compute/layers/layer.h"
 
 namespace muster::spec {

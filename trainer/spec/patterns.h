@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "common/problems.h"
+#include "common/documents/problems.h"
 #include "trainer/compute/models/model_spec.h"
 
 namespace muster::spec {
 
-// Checks of the manifest's patterns (common/pattern.h). `path` is the place of the text or of the
-// list in the document. Texts in which `problems` has something already are passed over.
+// Checks of the manifest's patterns (common/text/pattern.h). `path` is the place of the text or of
+// the list in the document. Texts in which `problems` has something already are passed over.
 
 // Reports a text that is no regular expression.
 void check_pattern(const std::string& path, const Json& text, Problems& problems);

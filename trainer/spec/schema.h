@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::spec {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
-#include "common/pattern.h"
-#include "common/schema.h"
+#include "common/documents/document.h"
+#include "common/documents/schema.h"
+#include "common/text/pattern.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/compute/schedule.h"

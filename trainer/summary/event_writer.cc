@@ -7,11 +7,11 @@
 #include <cerrno>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "common/random.h"
-#include "common/system_words.h"
-#include "common/watched_work.h"
+#include "common/system/file.h"
+#include "common/system/system_words.h"
+#include "common/threads/watched_work.h"
 #include "proto/muster/event.pb.h"
 #include "trainer/records/framing.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 
 namespace muster::summary {
 

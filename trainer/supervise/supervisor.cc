@@ -15,18 +15,18 @@
 #include <map>
 #include <optional>
 
+#include "common/documents/json.h"
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/log.h"
-#include "common/process.h"
-#include "common/results.h"
-#include "common/signals.h"
-#include "common/system_words.h"
-#include "common/termination_message.h"
-#include "common/whole_number.h"
+#include "common/job/results.h"
+#include "common/job/termination_message.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "common/system/process.h"
+#include "common/system/signals.h"
+#include "common/system/system_words.h"
+#include "common/text/whole_number.h"
 #include "trainer/supervise/oom_kills.h"
 
 extern char** environ;

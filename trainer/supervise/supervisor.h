@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "trainer/supervise/last_line.h"
 #include "trainer/supervise/restart_rule.h"
 

@@ -99,3 +99,28 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   verbs: [get]
 {{- end }}
 {{- end }}
+
+{{- /* The definition of TFJobs, where this release has one. Helm deletes what the release had before and has no more, and
+all TFJobs with it, unless the object in the cluster says "keep". So a definition that somebody else has put in place of
+ours, without that word or with a content of its own, stays in the release as it is in the cluster. */}}
+{{- define "muster.tfjobsCrd" -}}
+{{- $ours := .Files.Get "files/tfjobs.yaml" | fromYaml }}
+{{- $there := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $ours.metadata.name }}
+{{- $annotations := dig "metadata" "annotations" dict $there }}
+{{- $released := and (eq (dig "meta.helm.sh/release-name" "" $annotations) .Release.Name) (eq (dig "meta.helm.sh/release-namespace" "" $annotations) .Release.Namespace) }}
+{{- $deployment := lookup "apps/v1" "Deployment" .Release.Namespace (include "muster.name" .) }}
+{{- $had := or $released (eq (dig "metadata" "annotations" "muster.dev/tfjobs-crd" "" $deployment) "released") }}
+{{- $wanted := and .Values.tfjob.enabled .Values.tfjob.crd }}
+{{- $version := first (dig "spec" "versions" list $there) | default dict }}
+{{- $isOurs := contains "Muster" (dig "schema" "openAPIV3Schema" "description" "" $version) }}
+{{- $kept := eq (dig "helm.sh/resource-policy" "" $annotations) "keep" }}
+{{- $keep := dict "helm.sh/resource-policy" "keep" }}
+{{- if and $wanted (or (not $there) (and $had $isOurs)) }}
+{{- $_ := set $ours.metadata "labels" (include "muster.labels" . | fromYaml) }}
+{{- $_ := set $ours.metadata "annotations" $keep }}
+{{- toYaml $ours }}
+{{- else if and $there $had (or $wanted (not $kept)) }}
+{{- $metadata := dict "name" $there.metadata.name "labels" (dig "metadata" "labels" dict $there) "annotations" $keep }}
+{{- dict "apiVersion" $there.apiVersion "kind" $there.kind "metadata" $metadata "spec" $there.spec | toYaml }}
+{{- end }}
+{{- end }}

@@ -5,7 +5,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/http/config.h"
 #include "operator/kube/http/credentials.h"

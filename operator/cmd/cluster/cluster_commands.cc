@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "common/documents/json.h"
 #include "common/exit_code.h"
-#include "common/json.h"
-#include "common/output.h"
+#include "common/program/output.h"
 #include "operator/api/status.h"
 #include "operator/cmd/cluster/cluster_status.h"
 #include "operator/cmd/job/scale.h"

@@ -1,7 +1,7 @@
 #include "operator/cmd/cluster/cluster_logs.h"
 
 #include "common/error.h"
-#include "common/pause.h"
+#include "common/threads/pause.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
 #include "operator/plan/describe.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/api/training_job.h"
 #include "operator/cmd/cluster/pod_log.h"
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "common/exit_code.h"
-#include "common/output.h"
+#include "common/program/output.h"
 #include "operator/api/overview.h"
 #include "operator/cmd/cluster/cluster_commands.h"
 #include "operator/cmd/cluster/cluster_logs.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/overview.h"
 #include "operator/api/status.h"
 #include "operator/cmd/show/attention.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "common/documents/json.h"
 #include "common/exit_code.h"
-#include "common/json.h"
 #include "operator/api/overview.h"
 #include "operator/cmd/show/attention.h"
 #include "operator/cmd/show/display.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/documents/json.h"
 #include "common/exit_code.h"
-#include "common/json.h"
-#include "common/output.h"
+#include "common/program/output.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/rules.h"
 #include "operator/api/status.h"

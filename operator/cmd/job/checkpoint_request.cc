@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "operator/api/overview.h"
 #include "operator/api/status.h"
 

@@ -8,7 +8,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/output.h"
+#include "common/program/output.h"
 #include "trainer/data/sources/look.h"
 #include "trainer/spec/convert.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/json.h"
-#include "common/listed.h"
+#include "common/documents/json.h"
+#include "common/text/listed.h"
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"

@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include "common/cpu_budget.h"
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/output.h"
-#include "common/process.h"
+#include "common/program/output.h"
+#include "common/system/process.h"
+#include "common/threads/cpu_budget.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/validate.h"
 #include "operator/convert/tfjob.h"

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/input_file.h"
-#include "common/json.h"
+#include "common/system/input_file.h"
 #include "operator/cmd/job/job_source.h"
 #include "trainer/checkpoint/store/store.h"
 

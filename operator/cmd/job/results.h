@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/local/job_directory.h"
 
 namespace muster::cmd {

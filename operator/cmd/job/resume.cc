@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/shell_word.h"
+#include "common/system/file.h"
+#include "common/text/shell_word.h"
 #include "operator/api/schema.h"
 #include "operator/cmd/job/initial_weights.h"
 #include "trainer/checkpoint/start/resume.h"

@@ -1,7 +1,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/output.h"
+#include "common/program/output.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/validate.h"
 #include "operator/cmd/job/initial_weights.h"

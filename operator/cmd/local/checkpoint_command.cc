@@ -2,7 +2,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/output.h"
+#include "common/program/output.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/job/stored_job.h"
 #include "operator/cmd/local/commands.h"

@@ -1,5 +1,5 @@
 #include "common/exit_code.h"
-#include "common/output.h"
+#include "common/program/output.h"
 #include "operator/api/crd.h"
 #include "operator/cmd/local/commands.h"
 #include "operator/local/yaml_text.h"

@@ -9,9 +9,9 @@
 #include <memory>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/process.h"
 #include "common/random.h"
+#include "common/system/file.h"
+#include "common/system/process.h"
 #include "operator/cmd/show/display.h"
 #include "operator/local/hosts/copying.h"
 #include "operator/local/hosts/programs.h"

@@ -8,15 +8,15 @@
 #include <set>
 #include <thread>
 
-#include "common/descriptor.h"
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/output.h"
-#include "common/process.h"
+#include "common/program/output.h"
 #include "common/random.h"
-#include "common/signals.h"
+#include "common/system/descriptor.h"
+#include "common/system/file.h"
+#include "common/system/process.h"
+#include "common/system/signals.h"
 #include "operator/api/status.h"
 #include "operator/cmd/job/data_check.h"
 #include "operator/cmd/job/job_source.h"
@@ -173,7 +173,7 @@ class Run {
   }
 
   void report(const controller::Controller::Trouble& trouble) {
-    if (trouble.invalid) return give_up(kBadInput, trouble.message);
+    if (trouble.invalid) return give_up(trouble.broken ? kInternal : kBadInput, trouble.message);
     const auto now = Clock::now();
     if (trouble.failures == 1) trouble_since_ = now;
     if (trouble.failures == 1 || now - trouble_told_ > kRemind) {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include "common/documents/json.h"
+#include "common/documents/json_file.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/json_file.h"
-#include "common/output.h"
+#include "common/program/output.h"
+#include "common/system/file.h"
 #include "operator/api/status.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/job/stored_job.h"

@@ -5,11 +5,11 @@
 
 #include <cerrno>
 
-#include "common/descriptor.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/output.h"
-#include "common/system_words.h"
+#include "common/program/output.h"
+#include "common/system/descriptor.h"
+#include "common/system/system_words.h"
 #include "operator/api/status.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/job/stored_job.h"

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "common/error.h"
-#include "common/system_words.h"
+#include "common/system/system_words.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/local/commands.h"
 

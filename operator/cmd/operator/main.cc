@@ -7,10 +7,10 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/heap.h"
-#include "common/log.h"
-#include "common/pause.h"
+#include "common/program/log.h"
 #include "common/random.h"
+#include "common/threads/heap.h"
+#include "common/threads/pause.h"
 #include "operator/cmd/operator/operator_process.h"
 #include "operator/cmd/operator/operator_release.h"
 #include "operator/kube/http/http_transport.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/cluster/environment.h"
 #include "operator/kube/tfjob/tfjob_cluster.h"

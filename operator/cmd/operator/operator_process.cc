@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "operator/api/status.h"
 #include "operator/kube/pods/names.h"
 

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/http_server.h"
-#include "common/mutex.h"
+#include "common/net/http_server.h"
+#include "common/threads/mutex.h"
 #include "operator/cmd/operator/operator_metrics.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/api/event_writer.h"

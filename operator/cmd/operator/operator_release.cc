@@ -3,9 +3,9 @@
 #include <optional>
 #include <thread>
 
-#include "common/json.h"
-#include "common/log.h"
-#include "common/pause.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
+#include "common/threads/pause.h"
 #include "operator/kube/cluster/release.h"
 
 namespace muster::cmd {

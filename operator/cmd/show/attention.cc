@@ -1,6 +1,6 @@
 #include "operator/cmd/show/attention.h"
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/status.h"
 
 namespace muster::cmd {

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <vector>
 
-#include "common/json.h"
-#include "common/output.h"
+#include "common/documents/json.h"
+#include "common/program/output.h"
 #include "operator/api/overview.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/yaml_text.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/api/training_job.h"
 #include "operator/plan/values.h"
 

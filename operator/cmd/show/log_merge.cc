@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 
 namespace muster::cmd {
 

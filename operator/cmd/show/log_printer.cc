@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "common/documents/json.h"
 #include "common/environment.h"
-#include "common/json.h"
-#include "common/log_text.h"
+#include "common/program/log_text.h"
 
 namespace muster::cmd {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/plan/describe.h"
 
 namespace muster::cmd {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::cmd {
 

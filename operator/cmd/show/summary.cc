@@ -6,12 +6,12 @@
 #include <deque>
 #include <fstream>
 
+#include "common/documents/json.h"
+#include "common/documents/json_file.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/json.h"
-#include "common/json_file.h"
-#include "common/metric_name.h"
-#include "common/results.h"
+#include "common/job/metric_name.h"
+#include "common/job/results.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/job/resume.h"
 #include "operator/cmd/show/not_evaluated.h"

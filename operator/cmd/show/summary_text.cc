@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/json.h"
-#include "common/metric_name.h"
+#include "common/documents/json.h"
+#include "common/job/metric_name.h"
 #include "operator/cmd/show/display.h"
 #include "operator/cmd/show/small_model.h"
 

@@ -1,7 +1,7 @@
 #include "operator/cmd/show/warnings.h"
 
-#include "common/document.h"
-#include "common/json.h"
+#include "common/documents/document.h"
+#include "common/documents/json.h"
 #include "operator/cmd/show/log_printer.h"
 
 namespace muster::cmd {

@@ -1,6 +1,6 @@
 #include "operator/kube/api/api_error.h"
 
-#include "common/json.h"
+#include "common/documents/json.h"
 
 namespace muster::kube {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "common/error.h"
 #include "operator/kube/http/transport.h"
 

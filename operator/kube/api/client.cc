@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "common/json.h"
-#include "common/pause.h"
+#include "common/documents/json.h"
+#include "common/threads/pause.h"
 
 namespace muster::kube {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/kube/api/api_error.h"
 #include "operator/kube/api/resource.h"
 #include "operator/kube/http/transport.h"

@@ -2,11 +2,12 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "operator/api/status.h"
 #include "operator/kube/api/json_parts.h"
 
@@ -27,12 +28,11 @@ int64_t number(Element value) {
   return value.is_null() ? 0 : int64_t(value);
 }
 
+// The nearest number that fits. A pod may ask for a grace period of more than 60 years: no event of
+// it may be lost for that.
 int small_number(Element value) {
-  const int64_t wide = number(value);
-  if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) {
-    throw simdjson::simdjson_error(simdjson::NUMBER_OUT_OF_RANGE);
-  }
-  return static_cast<int>(wide);
+  using Limits = std::numeric_limits<int>;
+  return static_cast<int>(std::clamp<int64_t>(number(value), Limits::min(), Limits::max()));
 }
 
 bool truth(Element value) {
@@ -83,13 +83,18 @@ std::string name_of_namespace(Element value) {
   return name;
 }
 
+// Which object it is.
+void read_identity(std::string_view key, Element one, ObjectMeta& meta) {
+  if (key == "name") meta.name = text(one);
+  if (key == "namespace") meta.name_space = name_of_namespace(one);
+  if (key == "uid") meta.uid = text(one);
+  if (key == "resourceVersion") meta.resource_version = text(one);
+}
+
 ObjectMeta read_meta(Element value) {
   ObjectMeta meta;
   each_field(value, [&](std::string_view key, Element one) {
-    if (key == "name") meta.name = text(one);
-    if (key == "namespace") meta.name_space = name_of_namespace(one);
-    if (key == "uid") meta.uid = text(one);
-    if (key == "resourceVersion") meta.resource_version = text(one);
+    read_identity(key, one, meta);
     if (key == "generation") meta.generation = number(one);
     if (key == "creationTimestamp") meta.created = time(one);
     if (key == "deletionTimestamp") meta.deleted = time(one);
@@ -201,7 +206,22 @@ std::string text_of(simdjson::dom::object fields, std::string_view without,
   return text + '}';
 }
 
+// Json looks for a member from the first one on, so that an object of a hundred thousand members
+// would keep a thread of the operator busy for seconds, again and again.
+constexpr size_t kMostMembers = 1000;
+
+void require_few_members(Element value) {
+  if (value.is_array()) each_item(value, require_few_members);
+  if (!value.is_object()) return;
+  const simdjson::dom::object object(value);
+  if (object.size() > kMostMembers)
+    throw Unavailable("expected at most " + std::to_string(kMostMembers) +
+                      " members in each object, found " + std::to_string(object.size()));
+  for (const auto field : object) require_few_members(field.value);
+}
+
 void read(Element value, WholeObject& object) {
+  require_few_members(value);
   const auto as_it_is = [](std::string_view, Element one) { return simdjson::minify(one); };
   object.content = PackedText(text_of(value, "", [&](std::string_view key, Element one) {
     if (key != "metadata") return simdjson::minify(one);
@@ -262,12 +282,17 @@ class Decoder {
     });
   }
 
-  // Returns the metadata of an object that cannot be read as a whole.
-  ObjectMeta meta_of_object(std::string_view json) {
+  // Returns name, namespace, UID and resourceVersion of an object that cannot be read as a whole.
+  ObjectMeta identity_of_object(std::string_view json) {
+    ObjectMeta meta;
     for (const JsonPart& part : parts(json, "an object")) {
-      if (part.key == "metadata") return decode(part.text, "an object's metadata", read_meta);
+      if (part.key != "metadata") continue;
+      decode(part.text, "an object's metadata", [&](Element value) {
+        each_field(value,
+                   [&](std::string_view key, Element one) { read_identity(key, one, meta); });
+      });
     }
-    return {};
+    return meta;
   }
 
  private:
@@ -293,7 +318,7 @@ void read_item(Decoder& decoder, std::string_view json, ListPage<T>& page) {
     page.unread.push_back({"", error.what()});
   }
   try {
-    const ObjectMeta meta = decoder.meta_of_object(json);
+    const ObjectMeta meta = decoder.identity_of_object(json);
     if (!meta.name.empty()) page.unread.back().key = meta.key();
   } catch (const Unavailable&) {
     // The object's name cannot be read either.
@@ -345,7 +370,7 @@ WatchEvent<T> decode_event(std::string_view line) {
     event.object = decoder.object<T>(object);
   } catch (const Unavailable& error) {
     event.unread = error.what();
-    event.object.meta = decoder.meta_of_object(object);
+    event.object.meta = decoder.identity_of_object(object);
   }
   const ObjectMeta& meta = event.object.meta;
   if (meta.resource_version.empty() || (event.type != EventType::bookmark && meta.name.empty())) {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "common/digest.h"
-#include "common/shorten.h"
+#include "common/text/shorten.h"
 
 namespace muster::kube {
 

@@ -1,7 +1,7 @@
 #include "operator/kube/api/event_writer.h"
 
-#include "common/json.h"
-#include "common/log.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
 #include "operator/api/status.h"
 
 namespace muster::kube {

@@ -2,9 +2,9 @@
 
 #include <time.h>
 
-#include "common/json.h"
-#include "common/log.h"
-#include "common/pause.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
+#include "common/threads/pause.h"
 #include "operator/api/status.h"
 
 namespace muster::kube {

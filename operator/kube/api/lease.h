@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/objects.h"
 

@@ -1,6 +1,6 @@
 #include "operator/kube/api/metadata.h"
 
-#include "common/json.h"
+#include "common/documents/json.h"
 
 namespace muster::kube {
 

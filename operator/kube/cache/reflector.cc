@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "common/pause.h"
 #include "common/random.h"
+#include "common/threads/pause.h"
 #include "operator/kube/api/api_error.h"
 
 namespace muster::kube {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/objects.h"
 

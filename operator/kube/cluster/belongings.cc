@@ -1,7 +1,7 @@
 #include "operator/kube/cluster/belongings.h"
 
 #include "common/digest.h"
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/cluster/parallel.h"
 #include "operator/kube/pods/disruption_budget.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/cache/store.h"
 #include "operator/kube/cluster/name_conflicts.h"

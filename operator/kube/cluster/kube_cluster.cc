@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "common/random.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/cluster/cluster.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/cache/store.h"

@@ -1,6 +1,6 @@
 #include "operator/kube/cluster/lost_nodes.h"
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "operator/kube/pods/observe.h"
 
 namespace muster::kube {

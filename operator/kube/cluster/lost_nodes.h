@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/objects.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/json.h"
-#include "common/log.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
 
 namespace muster::kube {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/lease.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/api/objects.h"
 
 namespace muster::kube {

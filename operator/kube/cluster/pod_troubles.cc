@@ -5,8 +5,8 @@
 #include <cctype>
 #include <tuple>
 
-#include "common/json.h"
-#include "common/log.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
 #include "operator/api/status.h"
 
 namespace muster::kube {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/http_get.h"
-#include "common/json.h"
+#include "common/net/http_get.h"
 #include "operator/api/progress.h"
 
 namespace muster::kube {

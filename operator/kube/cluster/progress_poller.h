@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
-#include "common/mutex.h"
+#include "common/documents/document.h"
+#include "common/threads/mutex.h"
 
 namespace muster::kube {
 

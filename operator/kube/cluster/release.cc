@@ -1,6 +1,6 @@
 #include "operator/kube/cluster/release.h"
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/cluster/parallel.h"
 #include "operator/kube/cluster/pod_writer.h"

@@ -5,8 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "common/host_port.h"
-#include "common/json.h"
+#include "common/documents/json.h"
+#include "common/net/host_port.h"
 #include "operator/api/progress.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"

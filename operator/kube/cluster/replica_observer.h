@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/cluster/environment.h"
 #include "operator/kube/cluster/lost_nodes.h"
 #include "operator/kube/cluster/node_leases.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/api/training_job.h"
 
 namespace muster::kube {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/api/training_job.h"
 #include "operator/kube/api/api_error.h"
 

@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
+#include "common/documents/json.h"
 #include "common/environment.h"
-#include "common/file.h"
-#include "common/host_port.h"
-#include "common/json.h"
+#include "common/net/host_port.h"
+#include "common/system/file.h"
 
 namespace muster::kube {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 
 namespace muster::kube {
 

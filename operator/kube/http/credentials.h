@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/http/config.h"
 
 namespace muster::kube {

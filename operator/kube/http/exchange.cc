@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "common/whole_number.h"
+#include "common/text/whole_number.h"
 #include "operator/kube/http/body_sink.h"
 
 namespace muster::kube {

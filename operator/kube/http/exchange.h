@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/http/transport.h"
 
 namespace muster::kube {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
-#include "common/host_port.h"
-#include "common/log.h"
+#include "common/net/host_port.h"
+#include "common/program/log.h"
 #include "operator/kube/http/exchange.h"
 #include "operator/kube/http/tls.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/http/credentials.h"
 
 namespace muster::kube {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/kube/http/exchange.h"
 #include "operator/kube/http/http_clients.h"
 

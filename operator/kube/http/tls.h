@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "common/pem.h"
+#include "common/net/pem.h"
 #include "operator/kube/http/credentials.h"
 
 namespace muster::kube {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/json.h"
-#include "common/log.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
@@ -90,8 +90,10 @@ std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
   if (!job) forget(key);
   if (!enabled_ || !job || !may_queue(*job)) return job;
   const std::optional<QueueRequest> request = request_of(*job);
-  if (request && !environment_.sees_queues())
+  if (request && !environment_.sees_queues()) {
+    tell_of_missing_queues(*job);
     throw Unavailable("the Workloads and ResourceFlavors of Kueue are not in view yet");
+  }
   const Json workload = current_workload_of(*job);
   if (!workload.is_null()) {
     if (request)
@@ -101,6 +103,20 @@ std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
   }
   if (request && !plan::stays_finished(*job)) follow(*job, *request, workload);
   return job;
+}
+
+// At the operator's start they come into view soon.
+void QueuedCluster::tell_of_missing_queues(const api::TrainingJob& job) {
+  constexpr std::chrono::seconds kSoon{20};
+  {
+    const MutexLock lock(mutex_);
+    Said& said = said_[key_of(job)];
+    if (!said.missed_since) said.missed_since = now();
+    if (now() - *said.missed_since < kSoon || std::exchange(said.told_of_missing, true)) return;
+  }
+  inner_.emit(job, {plan::Event::Kind::warning, "QueuesNotInView",
+                    "the job names a queue, and the operator cannot see Kueue's Workloads and "
+                    "ResourceFlavors: are Kueue's CustomResourceDefinitions installed?"});
 }
 
 // A view of Workloads may be older than that of jobs: no job that runs is stopped because of one.
@@ -135,13 +151,23 @@ plan::Observed QueuedCluster::observe(const api::TrainingJob& job) {
   return observed;
 }
 
+// The job as its user has written it: admit() adds to its templates what its Workload does not
+// have.
+std::optional<api::TrainingJob> QueuedCluster::as_written(const api::TrainingJob& job) const {
+  const std::optional<WholeObject> object = training_jobs_.get(key_of(job));
+  if (!object || object->meta.uid != job.uid) return std::nullopt;
+  return api::to_training_job(object->json());
+}
+
 // Brings the Workload of a job without replicas, whose status says so, to what the job is now. One
 // that is reserved or has finished cannot be changed, so it goes, and the pass that sees it gone
 // makes another.
 void QueuedCluster::join(const api::TrainingJob& job, const plan::Observed& observed) {
   if (observed.name_conflict || observed.invalid_template) return;
+  const std::optional<api::TrainingJob> written = as_written(job);
+  if (!written) return;
   try {
-    join_queue(job);
+    join_queue(*written);
     set_trouble(key_of(job), "");
   } catch (const ApiUnavailable& error) {
     if (!is_late(error)) set_trouble(key_of(job), error.what());

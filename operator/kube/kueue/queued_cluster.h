@@ -2,9 +2,10 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "operator/cluster/cluster.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/cache/store.h"
@@ -58,6 +59,8 @@ class QueuedCluster final : public cluster::Cluster {
   Json flavor_spec(const std::string& name) const;
   void try_later(const api::TrainingJob& job, const std::function<void()>& action);
   void follow(api::TrainingJob& job, const QueueRequest& request, Json workload);
+  void tell_of_missing_queues(const api::TrainingJob& job);
+  std::optional<api::TrainingJob> as_written(const api::TrainingJob& job) const;
   void join(const api::TrainingJob& job, const plan::Observed& observed);
   void join_queue(const api::TrainingJob& job);
   WorkloadPriority default_priority() const;
@@ -79,9 +82,12 @@ class QueuedCluster final : public cluster::Cluster {
   const Client client_;
   const Store<WholeObject>& training_jobs_;
   Store<WholeObject> workloads_, flavors_;
-  // By key of the job: the last sentence about fewer workers, and why it cannot join its queue.
+  // By key of the job: the last sentence about fewer workers, why it cannot join its queue, and
+  // since when Kueue's objects have not been in view.
   struct Said {
     std::string fewer, trouble;
+    std::optional<api::Time> missed_since;
+    bool told_of_missing = false;
   };
   mutable Mutex mutex_;
   std::map<std::string, Said> said_ MUSTER_GUARDED_BY(mutex_);

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "common/digest.h"
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/status.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
@@ -360,7 +360,7 @@ std::optional<api::Hold> hold_of(const api::TrainingJob& job, const QueueRequest
     return api::Hold{"Queued", "the job needs another Workload, and joins queue " + request.queue};
   const std::string queue = "queue " + string_or(member(workload, "spec"), "queueName", "");
   if (!is_active(workload)) {
-    const std::string why = message_of(workload, "Evicted");
+    const std::string why = is_true(workload, "Evicted") ? message_of(workload, "Evicted") : "";
     return api::Hold{"Deactivated", "the job was taken out of " + queue +
                                         (why.empty() ? "" : ": ") + why +
                                         "; set spec.active of Workload " + workload_name(job) +

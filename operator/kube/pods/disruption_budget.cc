@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pods.h"
 

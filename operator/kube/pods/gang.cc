@@ -1,6 +1,6 @@
 #include "operator/kube/pods/gang.h"
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pods.h"
 

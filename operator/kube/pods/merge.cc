@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 
 namespace muster::kube {
 

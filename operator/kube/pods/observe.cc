@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/json.h"
-#include "common/termination_message.h"
-#include "common/whole_number.h"
+#include "common/documents/json.h"
+#include "common/job/termination_message.h"
+#include "common/text/whole_number.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/kube/pods/names.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/templates.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/names.h"
@@ -263,7 +263,7 @@ void move_long_tf_config(Json& pod, const std::string& container_name) {
   Json* variable = container == nullptr ? nullptr : named((*container)["env"], "TF_CONFIG");
   Json* volume = named(pod["spec"]["volumes"], kTrainingVolume);
   if (variable == nullptr || size_of_variable(*variable) <= kLongestVariable) return;
-  if (volume == nullptr || !volume->contains("downwardAPI"))
+  if (volume == nullptr || !member(member(*volume, "downwardAPI"), "items").is_array())
     return;  // the template has replaced it
   pod["metadata"]["annotations"][kTfConfigAnnotation] = (*variable)["value"];
   *variable = {{"name", "MUSTER_TF_CONFIG"},

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "common/digest.h"
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/templates.h"
 #include "operator/kube/api/resource.h"
 #include "operator/kube/pods/gang.h"
@@ -200,7 +200,7 @@ std::string template_key(const Json& pod) {
   rest["spec"].erase("subdomain");
   drop_variables(rest["spec"]["containers"], is_of_replica);
   for (Json& volume : rest["spec"]["volumes"])
-    if (volume["name"] == kKeysVolume) volume.erase("secret");
+    if (string_or(volume, "name", "") == kKeysVolume) volume.erase("secret");
   return sha256(rest.dump());
 }
 

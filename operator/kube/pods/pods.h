@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/key_pair.h"
+#include "common/net/key_pair.h"
 #include "operator/plan/values.h"
 
 namespace muster::kube {

@@ -3,9 +3,10 @@
 #include <regex>
 
 #include "common/digest.h"
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/templates.h"
 #include "operator/api/training_job.h"
+#include "operator/api/validate.h"
 #include "operator/convert/tfjob.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/pods.h"
@@ -18,6 +19,10 @@ constexpr size_t kLongestName = 40;   // of a TrainingJob
 constexpr size_t kLongestLabel = 63;  // the TFJob's name is one of the labels of its pods
 constexpr size_t kDigestLength = 8;
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+std::string text_of(const Json& tfjob) {
+  return "TFJob " + name_of(tfjob).key();
+}
 
 // A TFJob may have variables that a TrainingJob may not, because the operator sets them.
 void drop_reserved_variables(Json& replica_specs) {
@@ -55,7 +60,11 @@ std::string companion_name(const std::string& tfjob_name) {
          sha256(tfjob_name).substr(0, kDigestLength);
 }
 
-Json companion_of(const Json& tfjob, const std::string& gang_scheduler) {
+namespace {
+
+// Adds to `renamed` the paths of the TFJob, where the companion has others.
+Json make_companion(const Json& tfjob, const std::string& gang_scheduler,
+                    std::vector<Document::Renamed>& renamed) {
   const std::string name = name_of(tfjob).name;
   static const std::regex kLabel("[a-z]([-a-z0-9]*[a-z0-9])?");
   if (!std::regex_match(name, kLabel))
@@ -73,9 +82,10 @@ Json companion_of(const Json& tfjob, const std::string& gang_scheduler) {
   for (const char* field : {"name", "namespace", "labels", "annotations"})
     if (metadata.contains(field)) kept[field] = metadata[field];
   if (kept.contains("annotations")) kept["annotations"].erase(kLastApplied);
-  Json job =
-      convert::convert_tfjob(Document::of(std::move(manifest), "TFJob " + name_of(tfjob).key()))
-          .job;
+  convert::Converted converted =
+      convert::convert_tfjob(Document::of(std::move(manifest), text_of(tfjob)));
+  renamed = std::move(converted.renamed);
+  Json& job = converted.job;
   Json& spec = job["spec"];
   spec.erase("managedBy");
   if (!spec.contains("suspend")) spec["suspend"] = false;  // said, whatever the default is
@@ -93,7 +103,29 @@ Json companion_of(const Json& tfjob, const std::string& gang_scheduler) {
                                           {"name", name},
                                           {"uid", uid_of(tfjob)},
                                           {"controller", true}}});
-  return job;
+  return std::move(job);
+}
+
+}  // namespace
+
+Json companion_of(const Json& tfjob, const std::string& gang_scheduler) {
+  std::vector<Document::Renamed> renamed;
+  return make_companion(tfjob, gang_scheduler, renamed);
+}
+
+std::string companion_problems(const Json& tfjob, const std::string& gang_scheduler) {
+  std::vector<Document::Renamed> renamed;
+  const Json companion = make_companion(tfjob, gang_scheduler, renamed);
+  Json manifest = {{"apiVersion", companion.at("apiVersion")},
+                   {"kind", companion.at("kind")},
+                   {"metadata", {{"name", companion.at("metadata").at("name")}}},
+                   {"spec", companion.at("spec")}};
+  Document document =
+      Document::of(std::move(manifest), Document::of(tfjob, text_of(tfjob)), std::move(renamed));
+  std::string text;
+  for (const Problem& problem : api::validate_for_cluster(document))
+    text += (text.empty() ? "" : "\n") + problem.text();
+  return text;
 }
 
 }  // namespace muster::kube

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/kube/api/resource.h"
 
 namespace muster::kube {
@@ -34,5 +34,9 @@ std::string tfjob_generation_of(const Json& companion);
 // TFJob's schedulingPolicy has no meaning, as in v1. Throws Invalid, with every problem of the
 // TFJob.
 Json companion_of(const Json& tfjob, const std::string& gang_scheduler = "");
+
+// Returns what is wrong with that companion, in the words of the TFJob's own fields and a line for
+// each; "" if nothing is. Takes longer than companion_of(). Throws as that does.
+std::string companion_problems(const Json& tfjob, const std::string& gang_scheduler = "");
 
 }  // namespace muster::kube

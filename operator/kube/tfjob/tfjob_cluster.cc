@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/json.h"
-#include "common/log.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
 #include "operator/api/status.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
@@ -182,8 +182,16 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
-    write_status(tfjob, refused_tfjob_status(tfjob, error.what(), now()));
+    write_status(tfjob, refused_tfjob_status(tfjob, why_refused(tfjob, error), now()));
   }
+}
+
+// The API server names the TrainingJob's fields, which its users have not written.
+std::string TfJobCluster::why_refused(const Json& tfjob, const Invalid& error) const {
+  const auto* by_server = dynamic_cast<const ApiInvalid*>(&error);
+  const std::string problems =
+      by_server == nullptr ? "" : companion_problems(tfjob, settings_.gang_scheduler);
+  return problems.empty() ? error.what() : problems;
 }
 
 // A change that is refused is tried once, and again when the job has been suspended: then more may
@@ -197,7 +205,7 @@ void TfJobCluster::update_companion(const std::string& key, const Json& companio
     if (change_companion(key, companion, tfjob)) return;
   } catch (const Invalid& error) {
     emit(tfjob, {true, "TFJobUpdateRefused",
-                 std::string("the job goes on as it was before the last change: ") + error.what()});
+                 "the job goes on as it was before the last change: " + why_refused(tfjob, error)});
   }
   is_new(tfjob, attempt);
 }
@@ -251,7 +259,8 @@ void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
       member(member(member(tfjob, "spec"), "runPolicy"), "ttlSecondsAfterFinished");
   const auto completed = api::parse_time(string_or(tfjob["status"], "completionTime", ""));
   if (!seconds.is_number_integer() || !completed) return;
-  const api::Time due = plan::later_by(*completed, std::max<int64_t>(0, seconds.get<int64_t>()));
+  if (seconds.get<int64_t>() < 0) return;  // it is what the TFJob was refused for
+  const api::Time due = plan::later_by(*completed, seconds.get<int64_t>());
   if (now() < due) return environment_.wake(key, due);
   Client::RemoveOptions options;
   options.preconditions.uid = uid_of(tfjob);

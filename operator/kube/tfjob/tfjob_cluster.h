@@ -5,7 +5,8 @@
 #include <set>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/error.h"
+#include "common/threads/mutex.h"
 #include "operator/cluster/cluster.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/event_ledger.h"
@@ -65,6 +66,7 @@ class TfJobCluster final : public cluster::Cluster {
   void keep_companion(const std::string& key, const Json& tfjob, const Json* companion);
   void tell_of_taken_name(const Json& tfjob, const Json& other);
   void make_companion(const std::string& key, const Json& tfjob);
+  std::string why_refused(const Json& tfjob, const Invalid& error) const;
   void update_companion(const std::string& key, const Json& companion, const Json& tfjob);
   bool change_companion(const std::string& key, Json companion, const Json& tfjob);
   void make_anew(const std::string& key, const Json& companion);

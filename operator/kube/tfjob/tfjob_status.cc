@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/status.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/cluster/report_pace.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/api/training_job.h"
 
 namespace muster::kube {

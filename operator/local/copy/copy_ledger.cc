@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/system_words.h"
+#include "common/system/file.h"
+#include "common/system/system_words.h"
 
 namespace muster::local {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "operator/local/copy/copy_wire.h"
 
 namespace muster::local {

@@ -6,7 +6,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/system_words.h"
+#include "common/system/system_words.h"
 
 namespace muster::local {
 

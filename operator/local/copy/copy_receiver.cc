@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <unordered_set>
 
-#include "common/descriptor.h"
-#include "common/file.h"
-#include "common/system_words.h"
+#include "common/system/descriptor.h"
+#include "common/system/file.h"
+#include "common/system/system_words.h"
 #include "operator/local/copy/copy_ledger.h"
 
 namespace muster::local {

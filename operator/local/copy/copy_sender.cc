@@ -7,8 +7,8 @@
 #include <array>
 #include <cerrno>
 
-#include "common/descriptor.h"
-#include "common/system_words.h"
+#include "common/system/descriptor.h"
+#include "common/system/system_words.h"
 #include "operator/local/copy/copy_receiver.h"
 
 namespace muster::local {

@@ -10,10 +10,10 @@
 #include <charconv>
 #include <sstream>
 
-#include "common/descriptor.h"
 #include "common/digest.h"
-#include "common/system_words.h"
-#include "common/whole_number.h"
+#include "common/system/descriptor.h"
+#include "common/system/system_words.h"
+#include "common/text/whole_number.h"
 
 namespace muster::local {
 

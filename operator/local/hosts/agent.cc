@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <optional>
 
-#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/output.h"
-#include "common/signals.h"
+#include "common/program/output.h"
+#include "common/system/file.h"
+#include "common/system/signals.h"
+#include "common/threads/cpu_budget.h"
 #include "operator/local/copy/copy_receiver.h"
 #include "operator/local/hosts/protocol.h"
 #include "operator/local/processes/ports.h"

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <thread>
 
-#include "common/mutex.h"
-#include "common/pause.h"
-#include "common/shorten.h"
+#include "common/text/shorten.h"
+#include "common/threads/mutex.h"
+#include "common/threads/pause.h"
 #include "operator/local/hosts/refusals.h"
 
 namespace muster::local {

@@ -6,7 +6,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "operator/local/hosts/link.h"
 #include "operator/local/processes/surroundings.h"
 

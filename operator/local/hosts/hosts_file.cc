@@ -2,11 +2,11 @@
 
 #include <map>
 
+#include "common/documents/json.h"
+#include "common/documents/problem.h"
+#include "common/documents/schema.h"
 #include "common/exit_code.h"
-#include "common/json.h"
-#include "common/problem.h"
-#include "common/schema.h"
-#include "common/shell_word.h"
+#include "common/text/shell_word.h"
 #include "embedded/hosts_schema_text.h"
 
 namespace muster::local {

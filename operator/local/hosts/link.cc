@@ -9,12 +9,12 @@
 #include <chrono>
 #include <optional>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/pause.h"
-#include "common/signals.h"
-#include "common/whole_number.h"
+#include "common/system/file.h"
+#include "common/system/signals.h"
+#include "common/text/whole_number.h"
+#include "common/threads/pause.h"
 #include "operator/local/hosts/refusals.h"
 #include "operator/local/hosts/session.h"
 

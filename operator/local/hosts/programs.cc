@@ -11,8 +11,8 @@
 #include "common/digest.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/shell_word.h"
+#include "common/system/file.h"
+#include "common/text/shell_word.h"
 #include "operator/local/hosts/each_host.h"
 
 namespace muster::local {

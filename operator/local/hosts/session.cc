@@ -14,8 +14,8 @@
 
 #include "common/environment.h"
 #include "common/error.h"
-#include "common/process.h"
-#include "common/system_words.h"
+#include "common/system/process.h"
+#include "common/system/system_words.h"
 
 namespace muster::local {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 
 namespace muster::local {
 

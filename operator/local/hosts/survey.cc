@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/pause.h"
-#include "common/shorten.h"
+#include "common/text/shorten.h"
+#include "common/threads/pause.h"
 #include "operator/local/hosts/each_host.h"
 #include "operator/local/hosts/refusals.h"
 #include "operator/local/hosts/session.h"

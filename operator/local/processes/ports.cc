@@ -6,10 +6,10 @@
 #include <memory>
 #include <set>
 
-#include "common/descriptor.h"
 #include "common/error.h"
-#include "common/host_port.h"
+#include "common/net/host_port.h"
 #include "common/random.h"
+#include "common/system/descriptor.h"
 
 namespace muster::local {
 

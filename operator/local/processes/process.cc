@@ -14,9 +14,9 @@
 #include <system_error>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/process.h"
-#include "common/system_words.h"
+#include "common/system/file.h"
+#include "common/system/process.h"
+#include "common/system/system_words.h"
 #include "operator/local/processes/surroundings.h"
 
 namespace muster::local {

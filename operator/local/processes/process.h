@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "operator/local/processes/process_table.h"
 
 namespace muster::local {

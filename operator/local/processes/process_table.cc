@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "common/descriptor.h"
-#include "common/whole_number.h"
+#include "common/system/descriptor.h"
+#include "common/text/whole_number.h"
 
 namespace muster::local {
 

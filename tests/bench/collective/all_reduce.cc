@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/doorbell.h"
+#include "common/threads/doorbell.h"
 #include "tests/bench/collective/twins.h"
 #include "trainer/collective/shared_state.h"
 #include "trainer/collective/wire_group.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/heap.h"
+#include "common/threads/heap.h"
 #include "tests/bench/collective/all_reduce.h"
 #include "tests/bench/collective/apart.h"
 #include "tests/bench/collective/gloo.h"

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/cpu_budget.h"
+#include "common/threads/cpu_budget.h"
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/engine.h"

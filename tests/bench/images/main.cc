@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/images/colour.h"
 #include "trainer/images/crop.h"
 #include "trainer/images/decode.h"

@@ -7,7 +7,7 @@
 #include <exception>
 #include <vector>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/data/batches/augmentation.h"
 #include "trainer/data/sources/source.h"
 #include "trainer/data/stages/stage.h"

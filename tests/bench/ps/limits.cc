@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/cpu_budget.h"
+#include "common/threads/cpu_budget.h"
 
 namespace muster::bench {
 

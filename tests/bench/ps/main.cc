@@ -11,11 +11,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "common/cpu_budget.h"
 #include "common/error.h"
-#include "common/heap.h"
+#include "common/threads/cpu_budget.h"
+#include "common/threads/heap.h"
 #include "tests/bench/ps/limits.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/fuzz/targets.h"
 
 namespace muster {

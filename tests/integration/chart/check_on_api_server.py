@@ -3,6 +3,7 @@
 build/tools/{helm, kubectl, kube-apiserver, etcd} (deploy/setup/go.sh), go and build/venv.
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -11,6 +12,8 @@ import subprocess
 import tempfile
 import time
 import unittest
+
+import yaml
 
 from chart import CASES, CHART, MONITORING, ROOT, TOOLS, helm, hook, kinds, objects, operator, run, template
 
@@ -102,6 +105,46 @@ class OnAnApiServer(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             live = self.kubectl("get", "deployment", "muster", "-n", "team-a", "-o", "jsonpath={.spec.strategy.type}")
             self.assertEqual(live.stdout, strategy)
+
+    def test_tfjobs_outlive_whatever_becomes_of_their_definition(self):
+        environment = {**os.environ, "KUBECONFIG": f"{self.folder.name}/kubeconfig"}
+        release = ("muster", "--namespace", "muster-system")
+        ours = yaml.safe_load((CHART / "files/tfjobs.yaml").read_text())
+        others = copy.deepcopy(ours)  # a stand-in for that of the training-operator
+        others["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "TFJob represents a TFJob resource."
+        name = ours["metadata"]["name"]
+        job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "mnist", "namespace": "team-a"},
+               "spec": {"tfReplicaSpecs": {}}}
+        wanted, unwanted = ["--set", "tfjob.enabled=true"], ["--set", "tfjob.enabled=false"]
+
+        def upgrade(settings):
+            result = run(TOOLS / "helm", "upgrade", "--install", *release, CHART, "--set", "crds.enabled=false", *settings,
+                         env=environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            definition = json.loads(self.kubectl("get", "crd", name, "-o", "json").stdout)
+            self.assertNotIn("deletionTimestamp", definition["metadata"])
+            self.kubectl("get", "tfjob", "mnist", "-n", "team-a")
+            return definition
+
+        def description(definition):
+            return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"]
+
+        for label, take, settings in (
+                ("replaced", ("replace", "-f", "-"), wanted), ("replaced", ("replace", "-f", "-"), unwanted),
+                ("applied", ("apply", "--server-side", "--force-conflicts", "-f", "-"), wanted)):
+            with self.subTest(label, settings=settings):
+                result = run(TOOLS / "helm", "upgrade", "--install", *release, CHART, "--set", "crds.enabled=false",
+                             *wanted, env=environment)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.await_kind("tfjobs")
+                self.kubectl("apply", "-f", "-", input=json.dumps(job))
+                self.assertIn("Muster", description(upgrade(wanted)))
+                self.kubectl(*take, input=json.dumps(others))
+                for following in (settings, unwanted, wanted):
+                    self.assertNotIn("Muster", description(upgrade(following)))
+                run(TOOLS / "helm", "uninstall", *release, "--no-hooks", env=environment)
+                self.kubectl("get", "tfjob", "mnist", "-n", "team-a")
+                self.kubectl("delete", "crd", name)
 
     def test_a_pod_of_the_operator_passes_the_restricted_standard(self):
         releases = kinds(hook(objects(), "pre-delete"), "Job")[0]["spec"]["template"]["spec"]

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "common/document.h"
-#include "common/file.h"
+#include "common/documents/document.h"
+#include "common/system/file.h"
 
 namespace muster::integration {
 

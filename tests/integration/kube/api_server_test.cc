@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::integration {
 

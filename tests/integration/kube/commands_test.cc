@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/kube/api_server.h"
 
 namespace muster::integration {

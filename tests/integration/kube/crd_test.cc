@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "common/file.h"
-#include "common/json.h"
+#include "common/documents/json.h"
+#include "common/system/file.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/api/training_job.h"

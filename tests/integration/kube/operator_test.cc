@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "common/document.h"
-#include "common/http_get.h"
-#include "common/json.h"
+#include "common/documents/document.h"
+#include "common/documents/json.h"
+#include "common/net/http_get.h"
 #include "tests/integration/kube/api_server.h"
 
 namespace muster::integration {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <mutex>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "tests/integration/trainer/process.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "tests/unit/operator/cmd/http_api.h"

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/muster_run/harness.h"
 
 namespace muster::test {

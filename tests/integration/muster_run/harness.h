@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/descriptor.h"
-#include "common/document.h"
+#include "common/documents/document.h"
+#include "common/system/descriptor.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::test {

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
+#include "common/documents/json.h"
 #include "common/exit_code.h"
-#include "common/json.h"
 #include "tests/integration/muster_run/harness.h"
 
 namespace muster::test {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/muster_run/harness.h"
 
 // `muster run --hosts` where a script takes ssh's place, so that "hosts" are this machine. With

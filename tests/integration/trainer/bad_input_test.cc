@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
 
 namespace muster::integration {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 
 namespace muster::integration {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
 #include "trainer/checkpoint/store/store.h"
 

@@ -10,7 +10,7 @@
 #include <functional>
 #include <thread>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "tests/integration/trainer/job.h"
 #include "trainer/checkpoint/files/safetensors.h"
 #include "trainer/checkpoint/store/store.h"

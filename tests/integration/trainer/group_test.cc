@@ -2,9 +2,9 @@
 #include <signal.h>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 
 namespace muster::integration {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
 #include "tests/unit/trainer/data/images/pictures.h"
 #include "trainer/data/images/class_folders.h"

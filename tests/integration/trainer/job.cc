@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "common/file.h"
-#include "common/key_pair.h"
-#include "tests/unit/common/listener.h"
+#include "common/net/key_pair.h"
+#include "common/system/file.h"
+#include "tests/unit/common/net/listener.h"
 
 namespace muster::integration {
 

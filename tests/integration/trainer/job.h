@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "tests/integration/trainer/process.h"
 
 namespace muster::integration {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 
 extern char** environ;
 

@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
 
 namespace muster::integration {

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "common/file.h"
-#include "common/termination_message.h"
+#include "common/job/termination_message.h"
+#include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
 
 namespace muster::integration {

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "tests/integration/trainer/job.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 
 namespace muster::integration {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "common/digest.h"
-#include "common/file.h"
-#include "common/watched_work.h"
+#include "common/system/file.h"
+#include "common/threads/watched_work.h"
 
 namespace muster::checkpoint {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/checkpoint/files/epoch_sums.h"
 #include "trainer/checkpoint/files/evaluations.h"
 #include "trainer/checkpoint/files/safetensors.h"

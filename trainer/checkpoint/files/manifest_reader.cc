@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "common/digest.h"
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "trainer/checkpoint/files/manifest.h"
 
@@ -194,12 +195,16 @@ void check_crc(std::string_view text, const std::string& source) {
 }
 
 Json parse_text(std::string_view text, const std::string& source) {
-  const Json::parser_callback_t shallow = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > 64) throw Invalid(source + ": nested deeper than 64 levels");
-    return true;
+  JsonBounds bounds;
+  const auto is_within = [&](int depth, Json::parse_event_t event, Json&) {
+    if (bounds.take(depth, event)) return true;
+    throw Invalid(
+        fmt::format("{}: expected at most {} levels, and {} members in each object, "
+                    "found more",
+                    source, JsonBounds::kMostLevels, JsonBounds::kMostMembers));
   };
   try {
-    return Json::parse(text, shallow);
+    return Json::parse(text, is_within);
   } catch (const Json::parse_error& error) {
     throw Invalid(fmt::format("{}: no JSON at byte {}: {}", source, error.byte, error.what()));
   } catch (const Json::exception& error) {  // a number that no double holds

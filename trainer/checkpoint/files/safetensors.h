@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 #include "trainer/checkpoint/files/speed_limit.h"
 
 namespace muster::checkpoint {

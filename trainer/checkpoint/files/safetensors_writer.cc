@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "common/digest.h"
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "trainer/checkpoint/files/durable_file.h"

@@ -36,12 +36,11 @@ void Shards::add(const fs::path& path, const std::vector<Slice>* manifest_slices
   const std::string file_name = path.filename().string();
   const std::vector<Slice> slices =
       manifest_slices != nullptr ? *manifest_slices : slices_of(header, file_name);
+  const auto slice_of = slices_by_tensor(slices, file_name);
   for (const auto& tensor : header.tensors) {
-    const auto slice = std::find_if(slices.begin(), slices.end(), [&](const Slice& s) {
-      return s.file == file_name && s.tensor == tensor.name;
-    });
+    const auto slice = slice_of.find(tensor.name);
     auto& parts = parts_[tensor.name];
-    parts.push_back(part_of(file, tensor, slice == slices.end() ? nullptr : &*slice));
+    parts.push_back(part_of(file, tensor, slice == slice_of.end() ? nullptr : slice->second));
     std::sort(parts.begin(), parts.end(),
               [](const Part& a, const Part& b) { return a.first < b.first; });
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/checkpoint/files/weight_source.h"
 #include "trainer/compute/parameter_layout.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/parameter_layout.h"
 
@@ -15,7 +15,8 @@ bool is_size(const Json& value) {
 }
 
 Slice parse(const std::string& file_name, const std::string& tensor, const std::string& text) {
-  const Json json = parse_or_null(text);
+  constexpr size_t kLongest = size_t{64} << 10;  // bytes
+  const Json json = text.size() > kLongest ? Json() : parse_or_null(text);
   bool good = json.is_object() && json.contains("shape") && json["shape"].is_array() &&
               json.contains("first_row") && is_size(json["first_row"]);
   if (good) {
@@ -42,6 +43,14 @@ std::vector<Slice> slices_of(const SafetensorsHeader& header, const std::string&
     }
   }
   return slices;
+}
+
+std::map<std::string_view, const Slice*> slices_by_tensor(const std::vector<Slice>& slices,
+                                                          std::string_view file_name) {
+  std::map<std::string_view, const Slice*> found;
+  for (const Slice& slice : slices)
+    if (slice.file == file_name) found.emplace(slice.tensor, &slice);
+  return found;
 }
 
 int64_t rows_of(const std::vector<int64_t>& shape) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer/checkpoint/files/manifest.h"
@@ -11,6 +13,10 @@ namespace muster::checkpoint {
 // Returns the slices that a file's own __metadata__ records, as write_safetensors() wrote them.
 // Throws Invalid naming file and tensor if one is malformed.
 std::vector<Slice> slices_of(const SafetensorsHeader& header, const std::string& file_name);
+
+// Returns the slices of one file by their tensors. They point into `slices`.
+std::map<std::string_view, const Slice*> slices_by_tensor(const std::vector<Slice>& slices,
+                                                          std::string_view file_name);
 
 // Returns the number of rows of a tensor (compute::row_floats says what a row is); 0 if its
 // elements cannot be counted.

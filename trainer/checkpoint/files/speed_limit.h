@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 
 namespace muster::checkpoint {
 

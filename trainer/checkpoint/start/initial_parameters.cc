@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/compute/initialize.h"
 #include "trainer/compute/models/catalogue.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/spec/convert.h"
 
 namespace muster::checkpoint {

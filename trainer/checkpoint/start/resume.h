@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/problem.h"
+#include "common/documents/problem.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/spec/changes.h"
 

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "common/error.h"
-#include "common/listed.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/text/listed.h"
 #include "trainer/checkpoint/files/shards.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/checkpoint/tensorflow/tensorflow_checkpoint.h"

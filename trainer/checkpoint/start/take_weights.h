@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/pattern.h"
+#include "common/text/pattern.h"
 #include "trainer/compute/parameter_layout.h"
 #include "trainer/spec/training_spec.h"
 

@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "common/background.h"
 #include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
+#include "common/threads/background.h"
 #include "trainer/checkpoint/store/unique_name.h"
 
 namespace muster::checkpoint {

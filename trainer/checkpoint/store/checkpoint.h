@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/checkpoint/files/safetensors.h"
 #include "trainer/checkpoint/store/store.h"

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 
 #include "common/error.h"
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 #include "trainer/checkpoint/files/slices.h"
 
 namespace muster::checkpoint {
@@ -17,14 +16,14 @@ class IndexBuilder {
  public:
   void add(const std::string& file, const SafetensorsHeader& header,
            const std::vector<Slice>& slices) {
+    const auto slice_of = slices_by_tensor(slices, file);
     for (const auto& tensor : header.tensors) {
       total_ += tensor.end - tensor.begin;
-      const auto slice = std::find_if(slices.begin(), slices.end(),
-                                      [&](const Slice& s) { return s.tensor == tensor.name; });
-      if (slice != slices.end()) {
+      if (const auto found = slice_of.find(tensor.name); found != slice_of.end()) {
+        const Slice& slice = *found->second;
         cut_[tensor.name].push_back(
-            {{"file", file}, {"first_row", slice->first_row}, {"shape", slice->shape}});
-        if (slice->first_row > 0) continue;
+            {{"file", file}, {"first_row", slice.first_row}, {"shape", slice.shape}});
+        if (slice.first_row > 0) continue;
       }
       files_[tensor.name] = file;
     }

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/checkpoint/files/manifest.h"
 
 namespace muster::checkpoint {

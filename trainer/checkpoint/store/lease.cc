@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/checkpoint/store/unique_name.h"
 
 namespace muster::checkpoint {
@@ -59,7 +59,7 @@ bool Lease::any_active(const fs::path& checkpoint) {
        it.increment(error)) {
     if (!it->path().filename().string().starts_with("lease-")) continue;
     try {
-      const std::string text = read_file(it->path());
+      const std::string text = read_file(it->path(), kLongestText);
       int64_t expiry = 0;
       const auto result = std::from_chars(text.data(), text.data() + text.size(), expiry);
       if (result.ec == std::errc() && expiry > now) return true;

@@ -10,10 +10,10 @@
 
 #include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
-#include "common/input_file.h"
-#include "common/log.h"
-#include "common/watched_work.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "common/system/input_file.h"
+#include "common/threads/watched_work.h"
 #include "trainer/checkpoint/store/contents.h"
 #include "trainer/checkpoint/store/temporary_folder.h"
 #include "trainer/checkpoint/store/unique_name.h"
@@ -42,7 +42,7 @@ void rename_folder(const fs::path& from, const fs::path& to) {
 
 std::string best_name(const fs::path& directory) {
   try {
-    std::string name = read_file(directory / kBest);
+    std::string name = read_file(directory / kBest, kLongestText);
     if (!name.empty() && name.back() == '\n') name.pop_back();
     return name;
   } catch (const std::runtime_error&) {

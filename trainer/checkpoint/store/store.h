@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/checkpoint/store/lease.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/checkpoint/store/lease.h"
 #include "trainer/checkpoint/store/unique_name.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 #include "trainer/checkpoint/files/weight_source.h"
 
 namespace muster::checkpoint {

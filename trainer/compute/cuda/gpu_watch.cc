@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/error.h"
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 
 namespace muster::compute::cuda {
 

@@ -9,7 +9,7 @@ namespace muster::compute {
 
 // A number that says how well a model does on some samples.
 struct Metric {
-  std::string name;  // "accuracy"; common/metric_name.h has the names for users
+  std::string name;  // "accuracy"; common/job/metric_name.h has the names for users
   double value = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/pattern.h"
+#include "common/text/pattern.h"
 #include "trainer/compute/models/model_spec.h"
 
 namespace muster::compute {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/pattern.h"
+#include "common/text/pattern.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/model_spec.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/error.h"
-#include "common/watched_work.h"
+#include "common/threads/watched_work.h"
 
 namespace muster::data {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/data/batches/batcher.h"
 #include "trainer/data/order/cursor.h"
 

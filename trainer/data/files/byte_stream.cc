@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/error.h"
-#include "common/watched_work.h"
+#include "common/threads/watched_work.h"
 
 namespace muster::data {
 namespace {

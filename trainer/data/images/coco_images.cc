@@ -1,6 +1,6 @@
 #include "trainer/data/images/coco_images.h"
 
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 #include "trainer/data/images/image_files.h"
 
 namespace muster::data {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
-#include "common/log.h"
+#include "common/program/log.h"
 
 namespace muster::data {
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 
 namespace muster::data {
 

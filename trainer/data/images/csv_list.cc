@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "common/error.h"
-#include "common/input_file.h"
-#include "common/shorten.h"
-#include "common/whole_number.h"
+#include "common/system/input_file.h"
+#include "common/text/shorten.h"
+#include "common/text/whole_number.h"
 
 namespace muster::data {
 

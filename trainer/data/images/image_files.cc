@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "common/input_file.h"
+#include "common/system/input_file.h"
 
 namespace muster::data {
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
+#include "common/system/file.h"
 #include "trainer/data/files/idx.h"
 #include "trainer/data/files/source_file.h"
 #include "trainer/data/order/random.h"

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "common/error.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/data/stages/sample.h"
 #include "trainer/detection/objects.h"
 

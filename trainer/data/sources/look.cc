@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "common/listed.h"
+#include "common/text/listed.h"
 #include "trainer/data/files/source_file.h"
 #include "trainer/data/images/class_folders.h"
 #include "trainer/data/images/csv_list.h"

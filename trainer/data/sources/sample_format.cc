@@ -4,9 +4,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "common/documents/json.h"
+#include "common/documents/problem.h"
 #include "common/error.h"
-#include "common/json.h"
-#include "common/problem.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/data/sources/look.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/data/sources/dataset.h"
 #include "trainer/spec/data_source.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/host/team.h"
 
 namespace muster::loop {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/watched_work.h"
+#include "common/threads/watched_work.h"
 
 namespace muster::loop {
 

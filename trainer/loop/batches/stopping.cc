@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "common/error.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/spec/metric.h"
 
 namespace muster::loop {

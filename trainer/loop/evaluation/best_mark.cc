@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/documents/json.h"
+#include "common/documents/json_file.h"
 #include "common/error.h"
-#include "common/json.h"
-#include "common/json_file.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/spec/metric.h"
 
 namespace muster::loop {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/loop/batches/stopping.h"
 #include "trainer/spec/training_spec.h"

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/log.h"
-#include "common/metric_name.h"
-#include "common/watched_work.h"
+#include "common/job/metric_name.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "common/threads/watched_work.h"
 #include "trainer/compute/graph.h"
 #include "trainer/data/batches/batcher.h"
 #include "trainer/data/batches/pipeline.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/compute/loss.h"
 #include "trainer/data/sources/dataset.h"
 #include "trainer/loop/evaluation/pictures.h"

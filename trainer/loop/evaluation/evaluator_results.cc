@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/documents/json_file.h"
 #include "common/error.h"
-#include "common/file.h"
-#include "common/json_file.h"
-#include "common/pause.h"
-#include "common/whole_number.h"
+#include "common/system/file.h"
+#include "common/text/whole_number.h"
+#include "common/threads/pause.h"
 
 namespace muster::loop {
 

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/document.h"
-#include "common/mutex.h"
+#include "common/documents/document.h"
+#include "common/threads/mutex.h"
 #include "trainer/checkpoint/files/manifest.h"
 
 namespace muster::loop {

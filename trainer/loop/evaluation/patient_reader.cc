@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "common/error.h"
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 
 namespace muster::loop {
 

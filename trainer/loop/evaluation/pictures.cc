@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/compute/graph.h"
 #include "trainer/detection/objects.h"
 #include "trainer/images/encode.h"

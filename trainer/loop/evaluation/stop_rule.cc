@@ -3,9 +3,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/loop/batches/stopping.h"
 
 namespace muster::loop {

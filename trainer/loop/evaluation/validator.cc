@@ -1,7 +1,7 @@
 #include "trainer/loop/evaluation/validator.h"
 
 #include "common/error.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/compute/other_parameters.h"
 #include "trainer/loop/batches/stopping.h"
 

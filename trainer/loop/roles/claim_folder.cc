@@ -1,7 +1,7 @@
 #include "trainer/loop/roles/claim_folder.h"
 
 #include "common/error.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/roles/attend.h"

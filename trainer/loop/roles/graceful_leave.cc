@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/log.h"
-#include "common/mutex.h"
+#include "common/program/log.h"
+#include "common/threads/mutex.h"
 
 namespace muster::loop {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/metrics/progress.h"
 
 namespace muster::loop {

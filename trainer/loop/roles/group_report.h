@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "common/document.h"
-#include "common/mutex.h"
+#include "common/documents/document.h"
+#include "common/threads/mutex.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/loop/recorder.h"
 #include "trainer/metrics/reporter.h"

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/log.h"
-#include "common/metric_name.h"
+#include "common/job/metric_name.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 #include "trainer/checkpoint/start/resume.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"

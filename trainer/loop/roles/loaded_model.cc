@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/file.h"
-#include "common/input_file.h"
-#include "common/json.h"
+#include "common/system/file.h"
+#include "common/system/input_file.h"
 #include "trainer/checkpoint/files/safetensors.h"
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/checkpoint/store/checkpoint.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/compute/engine.h"
 #include "trainer/loop/training.h"
 

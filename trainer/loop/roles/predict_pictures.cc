@@ -9,8 +9,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/models/object_finder.h"

@@ -2,7 +2,7 @@
 
 #include <stop_token>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "trainer/group/membership.h"
 
 namespace muster::loop {

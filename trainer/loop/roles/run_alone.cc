@@ -1,5 +1,5 @@
 #include "common/exit_code.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/roles/claim_folder.h"

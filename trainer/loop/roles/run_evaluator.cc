@@ -2,12 +2,12 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/log.h"
-#include "common/pause.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "common/threads/pause.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/owner.h"

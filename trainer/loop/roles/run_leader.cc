@@ -3,8 +3,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/claim_folder.h"

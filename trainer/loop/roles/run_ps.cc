@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/documents/json.h"
+#include "common/documents/json_file.h"
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
-#include "common/json_file.h"
-#include "common/log.h"
-#include "common/whole_number.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "common/text/whole_number.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/group/address.h"
 #include "trainer/group/leader_address_file.h"

@@ -1,7 +1,7 @@
-#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/threads/cpu_budget.h"
 #include "trainer/group/pollers.h"
 #include "trainer/loop/roles/roles.h"
 

@@ -1,6 +1,6 @@
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/leader_address_file.h"
 #include "trainer/loop/evaluation/patient_reader.h"

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "common/doorbell.h"
 #include "common/error.h"
-#include "common/log.h"
-#include "common/watched_work.h"
+#include "common/program/log.h"
+#include "common/threads/doorbell.h"
+#include "common/threads/watched_work.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/checkpoint.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/collective/wire_session.h"
 #include "trainer/group/identity.h"
 #include "trainer/group/membership.h"

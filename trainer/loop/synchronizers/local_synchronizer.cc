@@ -4,8 +4,8 @@
 #include <array>
 #include <future>
 
-#include "common/log.h"
-#include "common/watched_work.h"
+#include "common/program/log.h"
+#include "common/threads/watched_work.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"

@@ -6,11 +6,12 @@
 #include <thread>
 
 #include "common/digest.h"
-#include "common/doorbell.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/log.h"
-#include "common/watched_work.h"
+#include "common/program/log.h"
+#include "common/text/shorten.h"
+#include "common/threads/doorbell.h"
+#include "common/threads/watched_work.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/membership.h"
@@ -29,6 +30,15 @@ constexpr milliseconds kAgreement{2000};
 constexpr milliseconds kLastCommit{500};
 constexpr milliseconds kWrite{600000};
 constexpr milliseconds kHurry{2000};
+
+// What a ps says that it has written is read here and named in the manifest.
+void require_own_file(const std::string& name, int shard, int shards) {
+  for (const char* kind : {"model", "optimizer"})
+    if (name == checkpoint::shard_file_name(kind, shard, shards)) return;
+  throw Invalid("expected a file of shard " + std::to_string(shard) + " of " +
+                    std::to_string(shards) + ", found \"" + shorten(name, 100) + "\"",
+                kProtocol);
+}
 
 class PsSnapshot : public Snapshot {
  public:
@@ -54,9 +64,12 @@ class PsSnapshot : public Snapshot {
       deadline +=
           milliseconds(static_cast<int64_t>(1e3 * static_cast<double>(bytes_) / bytes_per_second));
     const auto replies = control_.write(request, shard_steps_, deadline);
-    for (const WriteReply& reply : replies)
-      for (const WrittenFile& file : reply.files())
+    const int shards = static_cast<int>(replies.size());
+    for (int shard = 0; shard < shards; ++shard)
+      for (const WrittenFile& file : replies[static_cast<size_t>(shard)].files()) {
+        require_own_file(file.name(), shard, shards);
         manifest.files.push_back({file.name(), file.bytes(), file.crc32c()});
+      }
     manifest.position = position_;
     manifest.shard_steps = shard_steps_;
   }
@@ -198,6 +211,7 @@ void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& r
     return go_on(result);
   }
   uint64_t epoch = position.epoch;
+  require_reachable(position, result.step);
   while (position.step < result.step) {
     epoch = position.epoch;
     assembly_.workload->advance(position);
@@ -268,8 +282,18 @@ Synchronizer::StepResult PsSynchronizer::step() {
     return result;
   }
   mutable_position().sums.add(work_.epoch(), result.sums);
+  require_reachable(position(), exchanged.step);
   while (position().step < exchanged.step) assembly_.workload->advance(mutable_position());
   return result;
+}
+
+// A ps that is faulty could name a step that counting would never reach.
+void PsSynchronizer::require_reachable(const checkpoint::Position& from, uint64_t step) const {
+  const uint64_t last = assembly_.workload->total_steps(from);
+  if (step <= std::max(from.step, last)) return;
+  throw Invalid("expected a step of a ps up to " + std::to_string(last) +
+                    ", the training's last one, found " + std::to_string(step),
+                kProtocol);
 }
 
 // Waits for the commit of the step under way. Without it rank 0 would leave without that step's
@@ -301,6 +325,7 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
     }
     if (const auto step = ps::common_step(replies, position().step)) {
       checkpoint::Position common = position();
+      require_reachable(common, *step);
       while (common.step < *step) assembly_.workload->advance(common);
       common.sums = ps::from_messages(replies[0].position().sums());
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, common, steps);

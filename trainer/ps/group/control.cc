@@ -7,8 +7,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/mutex.h"
+#include "common/system/file.h"
+#include "common/threads/mutex.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/shard/messages.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "common/log.h"
+#include "common/program/log.h"
 
 namespace muster::ps {
 

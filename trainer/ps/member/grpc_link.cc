@@ -5,7 +5,7 @@
 
 #include <future>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/ps/transport/send_queue.h"
 
 namespace muster::ps {

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <utility>
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/ps/shard/copy.h"
 
 namespace muster::ps {

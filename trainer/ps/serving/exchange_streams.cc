@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "common/error.h"
-#include "common/log.h"
-#include "common/shorten.h"
+#include "common/program/log.h"
+#include "common/text/shorten.h"
 #include "trainer/group/membership.h"
 #include "trainer/group/peer_registry.h"
 

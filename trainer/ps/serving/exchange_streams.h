@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/ps/serving/shard_host.h"
 #include "trainer/ps/transport/member_mailbox.h"
 #include "trainer/ps/transport/send_queue.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/log.h"
+#include "common/program/log.h"
 #include "trainer/ps/transport/send_queue.h"
 #include "trainer/ps/transport/wire.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "trainer/ps/serving/shard_host.h"
 
 namespace muster::ps {

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/log.h"
-#include "common/shorten.h"
+#include "common/program/log.h"
+#include "common/text/shorten.h"
+#include "common/threads/cpu_budget.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/compute/engine.h"

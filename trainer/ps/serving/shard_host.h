@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/ps/shard/hosted_shard.h"

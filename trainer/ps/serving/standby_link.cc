@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "common/log.h"
-#include "common/mutex.h"
+#include "common/program/log.h"
+#include "common/threads/mutex.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/peer_registry.h"

@@ -14,8 +14,7 @@ Tickets::Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstandin
 std::optional<uint64_t> Tickets::take(uint64_t holder) {
   uint64_t ticket = 0;
   if (!returned_.empty()) {
-    ticket = returned_.front();
-    returned_.pop_front();
+    ticket = returned_.extract(returned_.begin()).value();
   } else if (next_ < total_) {
     ticket = next_++;
   } else {
@@ -28,7 +27,7 @@ std::optional<uint64_t> Tickets::take(uint64_t holder) {
 void Tickets::done(uint64_t ticket) {
   held_.erase(ticket);
   // Its first holder may have been slow rather than lost.
-  std::erase(returned_, ticket);
+  returned_.erase(ticket);
 }
 
 void Tickets::release(uint64_t holder) {
@@ -37,16 +36,14 @@ void Tickets::release(uint64_t holder) {
       ++it;
       continue;
     }
-    returned_.push_back(it->first);
+    returned_.insert(it->first);
     it = held_.erase(it);
   }
-  std::sort(returned_.begin(), returned_.end());
 }
 
 void Tickets::release_all() {
-  for (const auto& [ticket, holder] : held_) returned_.push_back(ticket);
+  for (const auto& [ticket, holder] : held_) returned_.insert(ticket);
   held_.clear();
-  std::sort(returned_.begin(), returned_.end());
 }
 
 bool Tickets::may_follow(uint64_t next) const {
@@ -55,7 +52,7 @@ bool Tickets::may_follow(uint64_t next) const {
 }
 
 void Tickets::follow(uint64_t next) {
-  for (; next_ < next; ++next_) returned_.push_back(next_);
+  for (; next_ < next; ++next_) returned_.insert(returned_.end(), next_);
 }
 
 uint64_t Tickets::open() const {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace muster::ps {
@@ -40,7 +40,7 @@ class Tickets {
   uint64_t next_ = 0;
   uint64_t total_ = 0;
   uint64_t per_epoch_ = 0;
-  std::deque<uint64_t> returned_;
+  std::set<uint64_t> returned_;
   std::map<uint64_t, uint64_t> held_;  // ticket -> holder
 };
 

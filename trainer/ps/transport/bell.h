@@ -3,7 +3,7 @@
 #include <chrono>
 #include <stop_token>
 
-#include "common/doorbell.h"
+#include "common/threads/doorbell.h"
 
 namespace muster::ps {
 

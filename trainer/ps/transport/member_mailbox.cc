@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/threads/doorbell.h"
 #include "trainer/ps/shard/copy.h"
 
 namespace muster::ps {
@@ -12,7 +13,6 @@ namespace {
 // A member that overwrites the count could make us miss stop()'s ring, so the mailbox looks now and
 // then.
 constexpr std::chrono::milliseconds kGlance{500};
-constexpr uint32_t kMostSpins = 10000;
 
 }  // namespace
 

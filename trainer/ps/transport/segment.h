@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "common/doorbell.h"
+#include "common/threads/doorbell.h"
 #include "trainer/ps/shard/messages.h"
 
 namespace muster::ps {

@@ -8,7 +8,7 @@
 
 #include "common/error.h"
 #include "common/random.h"
-#include "common/shared_memory.h"
+#include "common/system/shared_memory.h"
 
 namespace muster::ps {
 

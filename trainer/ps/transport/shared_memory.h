@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/ps/transport/segment.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/rules.h"
 #include "operator/api/training_job.h"
 #include "operator/api/validate.h"

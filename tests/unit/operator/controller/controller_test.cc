@@ -102,11 +102,38 @@ class ControllerTest : public testing::Test {
  protected:
   FakeCluster cluster_;
   std::vector<Controller::Trouble> troubles_;
-  Controller controller_{cluster_, [this](const auto& trouble) { troubles_.push_back(trouble); },
-                         BackOff{100ms, 1s}, nullptr,
-                         [this] { return Moment(cluster_.time.time_since_epoch() - jumped_); }};
+  Controller controller_{cluster_,
+                         [this](const auto& trouble) { troubles_.push_back(trouble); },
+                         BackOff{100ms, 1s},
+                         nullptr,
+                         [this] { return Moment(cluster_.time.time_since_epoch() - jumped_); },
+                         [this] { return used_ += pass_; }};
   std::chrono::milliseconds jumped_{0};  // how far somebody has set the wall clock
+  std::chrono::milliseconds pass_{0};    // the CPU time of each pass
+  std::chrono::milliseconds used_{0};
 };
+
+TEST_F(ControllerTest, a_job_rests_for_four_times_as_long_as_its_pass_computed) {
+  const auto looks_after = [this](std::chrono::milliseconds waited) {
+    cluster_.time += waited;
+    bool looked = false;
+    cluster_.on_get = [&] { looked = true; };
+    controller_.wake("job");
+    controller_.work();
+    cluster_.on_get = nullptr;
+    return looked;
+  };
+  pass_ = 50ms;
+  EXPECT_TRUE(looks_after(0ms));
+  EXPECT_FALSE(looks_after(199ms));
+  EXPECT_TRUE(looks_after(1ms));
+  pass_ = 10s;
+  EXPECT_TRUE(looks_after(200ms));
+  EXPECT_TRUE(looks_after(1s)) << "no rest is longer";
+  pass_ = 2ms;
+  EXPECT_TRUE(looks_after(1s));
+  EXPECT_TRUE(looks_after(0ms)) << "the pass was short";
+}
 
 TEST_F(ControllerTest, writes_the_status_once_before_it_acts) {
   controller_.wake("job");
@@ -123,6 +150,17 @@ TEST_F(ControllerTest, tells_what_happened_with_the_status_that_is_put_off) {
   controller_.wake("job");
   controller_.work();
   EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "event Running"));
+}
+
+TEST_F(ControllerTest, goes_on_with_the_other_jobs_after_a_bug) {
+  cluster_.on_get = [] { throw std::logic_error("index 7 of 3"); };
+  controller_.wake("job");
+  controller_.wake("other");
+  controller_.work();
+  ASSERT_EQ(troubles_.size(), 1U);
+  EXPECT_EQ(troubles_[0].message, "a bug of Muster's keeps this job from being run: index 7 of 3");
+  EXPECT_TRUE(troubles_[0].invalid && troubles_[0].broken);
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "create 0"));
 }
 
 TEST_F(ControllerTest, does_nothing_unless_woken_and_nothing_new_if_nothing_changed) {
@@ -269,6 +307,26 @@ TEST(WorkQueue, keeps_the_earlier_of_two_times_and_gives_the_oldest_first) {
   EXPECT_EQ(queue.take(Moment(5s)), std::nullopt);
   EXPECT_EQ(queue.take(Moment(25s)), "b");
   EXPECT_EQ(queue.take(Moment(25s)), "a");
+}
+
+TEST(WorkQueue, what_rests_is_not_taken_earlier_whenever_it_was_added) {
+  WorkQueue queue;
+  queue.add("before", Moment(1s));
+  queue.add("after", Moment(1s));
+  EXPECT_EQ(queue.take(Moment(1s)), "after");
+  EXPECT_EQ(queue.take(Moment(1s)), "before");
+  queue.add("before", Moment(1s));
+  queue.done("before", Moment(1s), Moment(3s));
+  queue.done("after", Moment(1s), Moment(2s));
+  queue.add("after", Moment(1s));
+  EXPECT_EQ(queue.next(), Moment(2s));
+  EXPECT_EQ(queue.take(Moment(2s)), "after");
+  EXPECT_EQ(queue.take(Moment(2s)), std::nullopt);
+  EXPECT_EQ(queue.take(Moment(3s)), "before");
+  // A rest that is over holds nothing up, and a later time stays as it is.
+  queue.done("before", Moment(3s), Moment(4s));
+  queue.add("before", Moment(9s));
+  EXPECT_EQ(queue.next(), Moment(9s));
 }
 
 TEST(WorkQueue, namespaces_take_turns) {

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/file.h"
-#include "common/json.h"
+#include "common/system/file.h"
 #include "operator/api/validate.h"
 #include "operator/convert/model_settings.h"
 #include "trainer/compute/models/model_spec.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "common/file.h"
-#include "common/json.h"
+#include "common/documents/json.h"
+#include "common/system/file.h"
 #include "tests/unit/operator/kube/fake_api_server.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 

@@ -4,7 +4,7 @@
 
 #include <cctype>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 
 namespace muster::kube {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 #include "operator/kube/cache/store.h"
 #include "operator/kube/http/transport.h"
 

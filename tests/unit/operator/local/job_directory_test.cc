@@ -5,8 +5,8 @@
 
 #include <fstream>
 
+#include "common/documents/json_file.h"
 #include "common/error.h"
-#include "common/json_file.h"
 #include "operator/local/yaml_text.h"
 #include "tests/unit/common/temporary_folder.h"
 

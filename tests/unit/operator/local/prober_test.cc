@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "common/http_server.h"
+#include "common/net/http_server.h"
 #include "operator/local/processes/ports.h"
 
 namespace muster::local {

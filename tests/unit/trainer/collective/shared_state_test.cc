@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "common/error.h"
-#include "common/shared_memory.h"
+#include "common/system/shared_memory.h"
 #include "tests/unit/trainer/collective/support.h"
 #include "tests/unit/trainer/compute/sums.h"
 #include "trainer/collective/slice_update.h"

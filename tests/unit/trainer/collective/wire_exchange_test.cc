@@ -7,9 +7,9 @@
 #include <cstring>
 #include <random>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "proto/muster/rendezvous.pb.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
 #include "trainer/host/arithmetic.h"
 

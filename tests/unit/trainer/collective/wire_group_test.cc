@@ -12,7 +12,7 @@
 
 #include "common/digest.h"
 #include "proto/muster/rendezvous.pb.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
 #include "tests/unit/trainer/compute/sums.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"

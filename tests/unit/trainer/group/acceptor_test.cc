@@ -4,7 +4,7 @@
 #include <netinet/tcp.h>
 
 #include "common/error.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 
 namespace muster::group {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/key_pair.h"
+#include "common/net/key_pair.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "trainer/group/identity.h"
 

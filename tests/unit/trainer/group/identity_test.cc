@@ -5,7 +5,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 
 namespace muster::group {

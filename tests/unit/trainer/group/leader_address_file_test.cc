@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "common/file.h"
-#include "tests/unit/common/listener.h"
+#include "common/system/file.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/group/rendezvous_server.h"
 

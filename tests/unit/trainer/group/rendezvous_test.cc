@@ -6,7 +6,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "proto/muster/rendezvous.grpc.pb.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/grpc_server.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/images/random_numbers.h"
 
 namespace muster::images {

@@ -2,13 +2,13 @@
 
 #include <cstdlib>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/http_get.h"
-#include "common/json.h"
-#include "common/log.h"
-#include "tests/unit/common/listener.h"
+#include "common/net/http_get.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/checkpoint.h"

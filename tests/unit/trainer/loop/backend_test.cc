@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/muster/parameter_server.pb.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/far_engine.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "common/checkpoint_request.h"
-#include "common/file.h"
-#include "common/mutex.h"
+#include "common/job/checkpoint_request.h"
+#include "common/system/file.h"
+#include "common/threads/mutex.h"
 #include "tests/unit/trainer/loop/support.h"
 
 namespace muster::loop {

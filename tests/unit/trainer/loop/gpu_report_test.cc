@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/http_get.h"
+#include "common/net/http_get.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 
 namespace muster::loop {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 
 namespace muster::loop {
 namespace {

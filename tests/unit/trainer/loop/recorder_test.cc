@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 #include "tests/unit/trainer/compute/sums.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/folder/generations.h"

@@ -1,6 +1,6 @@
 #include "tests/unit/trainer/loop/support.h"
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::loop {

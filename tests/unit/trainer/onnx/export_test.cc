@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"

@@ -7,9 +7,9 @@
 #include <stop_token>
 #include <thread>
 
-#include "common/cpu_budget.h"
-#include "common/descriptor.h"
 #include "common/error.h"
+#include "common/system/descriptor.h"
+#include "common/threads/cpu_budget.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/ps/shards.h"

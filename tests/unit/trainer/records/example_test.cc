@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "proto/muster/example.pb.h"
 #include "tests/unit/trainer/records/fixture.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/records/fixture.h"
 #include "trainer/records/framing.h"

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "trainer/compute/loss.h"
 #include "trainer/spec/open_classes.h"
 

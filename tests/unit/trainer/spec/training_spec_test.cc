@@ -11,7 +11,7 @@
 #include <set>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/check.h"
 #include "trainer/spec/convert.h"

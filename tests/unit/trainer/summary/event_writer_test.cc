@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/muster/event.pb.h"

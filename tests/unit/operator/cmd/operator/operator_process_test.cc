@@ -9,8 +9,8 @@
 #include <mutex>
 #include <set>
 
-#include "common/json.h"
-#include "common/termination_message.h"
+#include "common/documents/json.h"
+#include "common/job/termination_message.h"
 #include "operator/kube/http/http_transport.h"
 #include "tests/unit/operator/cmd/http_api.h"
 #include "tests/unit/operator/kube/chart_rights.h"

@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/kube/pods/names.h"
 #include "tests/unit/operator/kube/fake_api_server.h"
 #include "tests/unit/operator/kube/fake_transport.h"

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "common/document.h"
+#include "common/documents/document.h"
 
 namespace muster::cmd {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "operator/cmd/show/summary_text.h"
 #include "tests/unit/common/temporary_folder.h"
 

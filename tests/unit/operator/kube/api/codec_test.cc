@@ -192,6 +192,28 @@ TEST(Codec, NamesAnObjectThatCannotBeReadAndReadsTheOthers) {
   EXPECT_NE(event.unread, "");
 }
 
+TEST(Codec, ReadsAPodWithAGracePeriodOfACentury) {
+  const Pod pod =
+      decode_object<Pod>(R"({"metadata":{"name":"a","deletionGracePeriodSeconds":3000000000},)"
+                         R"("status":{"containerStatuses":[{"restartCount":-3000000000}]}})");
+  EXPECT_EQ(pod.meta.grace, std::chrono::seconds(std::numeric_limits<int>::max()));
+  EXPECT_EQ(pod.container_statuses.at(0).restarts, std::numeric_limits<int>::min());
+}
+
+TEST(Codec, RefusesAnObjectOfTooManyMembersAndNamesIt) {
+  const auto job = [](size_t members) {
+    Json crowd = Json::object();
+    for (size_t i = 0; i < members; ++i) crowd[std::to_string(i)] = nullptr;
+    return Json({{"metadata", {{"name", "a"}, {"namespace", "b"}, {"resourceVersion", "1"}}},
+                 {"spec", {{"template", Json::array({crowd})}}}})
+        .dump();
+  };
+  EXPECT_EQ(decode_object<WholeObject>(job(1000)).meta.name, "a");
+  const auto event = decode_event<WholeObject>(R"({"type":"ADDED","object":)" + job(1001) + "}");
+  EXPECT_EQ(event.object.meta.key(), "b/a");
+  EXPECT_EQ(event.unread, "expected at most 1000 members in each object, found 1001");
+}
+
 TEST(Codec, WhatIsMangledIsUnavailable) {
   for (const char* text : {"", "{", "null", "[]", "7", R"({"items":[]})",
                            R"({"items":{},"metadata":{"resourceVersion":"1"}})",

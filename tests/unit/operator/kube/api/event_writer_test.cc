@@ -5,8 +5,8 @@
 #include <sstream>
 #include <thread>
 
-#include "common/json.h"
-#include "common/log.h"
+#include "common/documents/json.h"
+#include "common/program/log.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 
 namespace muster::kube {

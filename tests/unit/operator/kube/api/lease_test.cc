@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 
 namespace muster::kube {

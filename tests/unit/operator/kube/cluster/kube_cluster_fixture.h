@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "tests/unit/operator/kube/cluster/kube_world.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "common/termination_message.h"
+#include "common/job/termination_message.h"
 #include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
 
 namespace muster::kube {

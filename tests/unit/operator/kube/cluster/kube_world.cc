@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/kube/pods/names.h"
 #include "tests/unit/operator/kube/chart_rights.h"
 

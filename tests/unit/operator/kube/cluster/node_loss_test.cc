@@ -4,8 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "operator/kube/cluster/kube_cluster.h"
 #include "operator/kube/pods/names.h"
 #include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"

@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "common/termination_message.h"
+#include "common/job/termination_message.h"
 #include "operator/kube/pods/names.h"
 #include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <functional>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
 #include "tests/unit/operator/kube/cluster/kube_world.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::kube {

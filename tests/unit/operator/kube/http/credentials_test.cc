@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::kube {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "tests/unit/operator/kube/test_server.h"
 

@@ -114,6 +114,7 @@ TEST_F(QueuedClusterTest, AJobRunsOnceItsQueueHasAdmittedIt) {
   world_.run_for(2s);
   EXPECT_EQ(message("Suspended"), "the job waits in queue team-a: insufficient quota for cpu");
   EXPECT_EQ(world_.job()["status"]["state"], "Queued");
+  EXPECT_EQ(world_.job()["status"]["cause"], message("Suspended"));
 
   admit();
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
@@ -256,6 +257,30 @@ TEST_F(QueuedClusterTest, AWorkloadThatSomebodyElseHasDeactivatedStaysSo) {
   world_.run_for(10s);
   EXPECT_EQ(world_.condition("Suspended"), "True Deactivated");
   EXPECT_EQ(workload()["spec"]["active"], false);
+}
+
+// Its pods may have gone before Kueue, which may be slow, has evicted it.
+TEST_F(QueuedClusterTest, ARunningJobThatIsDeactivatedStaysSoThoughKueueIsSlow) {
+  start_admitted();
+  Json changed = workload();
+  changed["spec"]["active"] = false;
+  server().put(changed);
+  world_.settle();
+  leave();
+  world_.run_for(30s);
+  EXPECT_EQ(workload()["metadata"]["uid"], changed["metadata"]["uid"]);
+  EXPECT_EQ(workload()["spec"]["active"], false);
+  EXPECT_EQ(world_.condition("Suspended"), "True Deactivated");
+  EXPECT_EQ(world_.pods(), "");
+}
+
+TEST_F(QueuedClusterTest, QueuesThatStayOutOfViewAreSaidOnce) {
+  world_.sees_queues = false;
+  submit();
+  world_.run_for(10s);
+  EXPECT_EQ(std::ranges::count(world_.events, "mnist: QueuesNotInView"), 0);
+  world_.run_for(120s);
+  EXPECT_EQ(std::ranges::count(world_.events, "mnist: QueuesNotInView"), 1);
 }
 
 TEST_F(QueuedClusterTest, AJobThatIsChangedInTheQueueChangesItsWorkload) {

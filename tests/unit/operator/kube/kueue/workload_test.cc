@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 
 namespace muster::kube {
 namespace {

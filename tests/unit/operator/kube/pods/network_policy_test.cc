@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pods.h"
 

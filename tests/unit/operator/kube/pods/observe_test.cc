@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/termination_message.h"
+#include "common/job/termination_message.h"
 #include "operator/api/status.h"
 #include "operator/kube/pods/names.h"
 #include "tests/unit/operator/kube/pod_json.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/kube/pods/names.h"
 
 namespace muster::kube {

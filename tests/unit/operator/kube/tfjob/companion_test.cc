@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/documents/json.h"
 #include "common/error.h"
-#include "common/json.h"
 #include "operator/api/validate.h"
 
 namespace muster::kube {

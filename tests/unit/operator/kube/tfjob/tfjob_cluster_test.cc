@@ -258,6 +258,35 @@ TEST_F(TfJobClusterTest, OneThatWasRefusedGoesWhenItsTimeToLiveIsOver) {
   EXPECT_FALSE(server().has("tfjobs", "wrong"));
 }
 
+TEST_F(TfJobClusterTest, OneThatWasRefusedForItsTimeToLiveStays) {
+  apply_wrong({{"ttlSecondsAfterFinished", -1}});
+  EXPECT_EQ(state("wrong"), "Failed");
+  world_.run_for(100s);
+  EXPECT_TRUE(server().has("tfjobs", "wrong"));
+}
+
+TEST_F(TfJobClusterTest, WhatTheApiServerRefusesIsSaidInTheFieldsOfTheTfJob) {
+  server().intercept = [](const Request& request) -> std::optional<Response> {
+    const bool creates = request.method == Method::post && request.path.ends_with("/trainingjobs");
+    if (!creates) return std::nullopt;
+    return refusal(422, "Invalid", "spec.replicaSpecs.worker.replicas: Invalid value: 1001");
+  };
+  const auto message_with = [&](int workers) {
+    Json job = Json::parse(R"({"apiVersion": "kubeflow.org/v1", "kind": "TFJob",
+      "metadata": {"namespace": "lab", "name": "wrong"}, "spec": {"tfReplicaSpecs": {"Worker":
+      {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "tf"}]}}}}}})");
+    job["metadata"]["generation"] = workers;
+    job["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = workers;
+    server().put(job);
+    world_.run_for(5s);
+    return tfjob_condition(tfjob("wrong")["status"], "Failed")["message"].get<std::string>();
+  };
+  EXPECT_THAT(message_with(1001),
+              HasSubstr("spec.tfReplicaSpecs.Worker.replicas: expected an integer from 0 to 1000"));
+  // Where nothing is known to be wrong, its words are all there is.
+  EXPECT_THAT(message_with(2), HasSubstr("spec.replicaSpecs.worker.replicas: Invalid value"));
+}
+
 TEST_F(TfJobClusterTest, ATrainingJobOfThatNameIsLeftAloneAndSaid) {
   world_.submit();
   world_.settle();

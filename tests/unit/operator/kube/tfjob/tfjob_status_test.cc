@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "operator/api/status.h"
 
 namespace muster::kube {

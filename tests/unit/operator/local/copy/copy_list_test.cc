@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"
 

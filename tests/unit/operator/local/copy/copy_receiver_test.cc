@@ -11,8 +11,8 @@
 
 #include <thread>
 
-#include "common/descriptor.h"
-#include "common/file.h"
+#include "common/system/descriptor.h"
+#include "common/system/file.h"
 #include "operator/local/copy/copy_sender.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"

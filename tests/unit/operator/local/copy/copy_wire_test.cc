@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 #include "tests/unit/common/error_of.h"
 
 namespace muster::local {

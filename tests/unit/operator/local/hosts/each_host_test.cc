@@ -6,7 +6,7 @@
 #include <atomic>
 #include <latch>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "operator/local/hosts/refusals.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"
 

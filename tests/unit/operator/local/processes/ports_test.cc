@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "common/descriptor.h"
+#include "common/system/descriptor.h"
 
 namespace muster::local {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
 #include "tests/unit/common/temporary_folder.h"

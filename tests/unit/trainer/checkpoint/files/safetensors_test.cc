@@ -9,8 +9,8 @@
 
 #include "common/digest.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/input_file.h"
+#include "common/system/file.h"
+#include "common/system/input_file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/schema.h"
+#include "common/documents/schema.h"
 #include "trainer/spec/schema.h"
 
 namespace muster::checkpoint {

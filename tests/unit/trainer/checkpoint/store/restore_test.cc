@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
 #include "trainer/checkpoint/start/take_weights.h"

@@ -5,8 +5,8 @@
 
 #include <csignal>
 
-#include "common/file.h"
-#include "common/log.h"
+#include "common/program/log.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
 #include "trainer/checkpoint/store/unique_name.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "gtest/gtest.h"
 
 namespace muster::compute::cuda {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json.h"
+#include "common/documents/json.h"
 #include "tests/unit/trainer/data/images/pictures.h"
 #include "trainer/data/batches/batcher.h"
 #include "trainer/detection/objects.h"

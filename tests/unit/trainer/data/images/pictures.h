@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "trainer/data/sources/source.h"
 #include "trainer/images/encode.h"
 #include "trainer/images/image.h"

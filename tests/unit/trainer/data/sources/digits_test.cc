@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/objects.h"

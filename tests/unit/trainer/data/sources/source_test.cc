@@ -6,7 +6,7 @@
 #include <set>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 

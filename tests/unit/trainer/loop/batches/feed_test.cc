@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/mutex.h"
+#include "common/threads/mutex.h"
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/loop/support.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
 #include "tests/unit/trainer/loop/support.h"
 

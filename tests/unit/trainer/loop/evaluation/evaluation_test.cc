@@ -6,10 +6,10 @@
 #include <fstream>
 #include <map>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
-#include "common/json.h"
+#include "common/system/file.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/compute/initialize.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 
 namespace muster::loop {
 namespace {

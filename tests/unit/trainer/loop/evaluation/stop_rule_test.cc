@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/loop/batches/stopping.h"
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/http_get.h"
-#include "tests/unit/common/listener.h"
+#include "common/net/http_get.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_client.h"

@@ -7,7 +7,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
+#include "common/system/file.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/pictures.h"
 #include "tests/unit/trainer/images/fixture.h"

@@ -7,7 +7,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "proto/muster/parameter_server.pb.h"
-#include "tests/unit/common/listener.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/collective/shared_state.h"

@@ -1,11 +1,14 @@
 #include "trainer/loop/synchronizers/ps_synchronizer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
-#include "tests/unit/common/listener.h"
+#include "common/error.h"
+#include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/compute/far_engine.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/loop/support.h"
@@ -36,10 +39,12 @@ ps::Shard make_shard(const Assembly& assembly, compute::Floats parameters = {}) 
   return shard;
 }
 
-// What a stream that breaks takes with it, by the step pushed.
+// What a stream that breaks takes with it, by the step pushed; and from which step on the ps names
+// another one, which no training reaches.
 struct Losses {
   std::set<uint64_t> pushes;
   std::set<uint64_t> answers;
+  std::optional<uint64_t> lies;
 };
 
 // A way to the shard of this process.
@@ -58,6 +63,7 @@ class Link : public ps::ShardLink {
       shard_.push(1, header, {gradients, {}}, answers);
     if (!header.pull && losses_.answers.erase(header.step) > 0) return;
     reply_ = answers.at(0).header;
+    if (losses_.lies && reply_.step >= *losses_.lies) reply_.step = uint64_t{1} << 60;
     std::copy(shard_.parameters().begin(), shard_.parameters().end(), parameters.begin());
     state_ = State::answered;
   }
@@ -119,7 +125,7 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
                GetParam() ? compute::testing::make_far_engine : compute::Engine::create);
   ps::Shard shard = make_shard(assembly);
   const uint64_t last = assembly.workload->steps_per_epoch() - 1;  // of the first epoch
-  Losses losses{{1, last + 1}, {0, 3, 4, last, 2 * last}};
+  Losses losses{{1, last + 1}, {0, 3, 4, last, 2 * last}, {}};
   Group group;
   PsSynchronizer synchronizer(assembly, group.client(), by_way_to(shard, losses));
   ASSERT_TRUE(synchronizer.start({}));
@@ -142,6 +148,26 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
   static std::optional<double> first;
   EXPECT_EQ(loss, first.value_or(loss));
   first = loss;
+}
+
+TEST_P(PsSynchronizerTest, AStepThatTheTrainingDoesNotHaveIsRefused) {
+  const auto path = write_training(fresh_folder("lies"), "epochs: 2\n");
+  Assembly assembly =
+      assemble(Training::load(path), 1, true, {1, false}, 0,
+               GetParam() ? compute::testing::make_far_engine : compute::Engine::create);
+  for (const uint64_t first : {0, 3}) {
+    ps::Shard shard = make_shard(assembly);
+    Losses losses{{}, {}, first};
+    Group group;
+    PsSynchronizer synchronizer(assembly, group.client(), by_way_to(shard, losses));
+    const auto train = [&] {
+      synchronizer.start({});
+      while (synchronizer.has_next()) synchronizer.step();
+    };
+    EXPECT_THAT(train, testing::ThrowsMessage<Invalid>(testing::HasSubstr(
+                           "the training's last one, found 1152921504606846976")));
+    EXPECT_EQ(synchronizer.position().step, first == 0 ? 0U : 2U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, PsSynchronizerTest, testing::Bool(),

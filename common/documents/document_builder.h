@@ -1,0 +1,83 @@
+#pragma once
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/mark.h>
+
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "common/documents/document.h"
+
+namespace muster {
+
+// Returns the place as text, such as "job.yaml:3:7".
+std::string place_in(const std::string& source, const YAML::Mark& mark);
+
+// Builds a document's value and lines from yaml-cpp's events. Containers are assembled on an
+// explicit stack and moved into their parent when they end. An alias is a copy of its anchor's
+// value and keeps the lines of the anchor's value. Throws Malformed.
+class Document::Builder : public YAML::EventHandler {
+ public:
+  explicit Builder(Document& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override;
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override;
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override;
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override;
+  void OnSequenceEnd() override { pop(); }
+  void OnMapEnd() override { pop(); }
+
+  // Returns where the last text that is not plain began, such as one between quotes.
+  YAML::Mark last_quoted() const { return last_quoted_; }
+
+ private:
+  struct Part {
+    Json value;
+    Lines lines;
+  };
+
+  struct Level {
+    Part part;
+    YAML::Mark mark;
+    YAML::anchor_t anchor = 0;
+    // The rest is used for an object only.
+    bool has_key = false;  // the key has been read, its value comes next
+    bool merges = false;   // the key is <<
+    std::string key;
+    YAML::Mark key_mark;
+    std::unordered_set<std::string> seen;
+    std::vector<Part> merged;  // what << brings; fields of the object itself come before it
+  };
+
+  [[noreturn]] void fail(const YAML::Mark& mark, std::string expected, std::string found);
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag, const char* allowed);
+  bool is_key() const;
+  void count(const YAML::Mark& mark);
+  void count_copy(const YAML::Mark& mark, const Json& value);
+  void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const Part& part);
+  void push(const YAML::Mark& mark, Json container, YAML::anchor_t anchor);
+  void pop();
+  void add(const YAML::Mark& mark, Part part, bool merges = false);
+  void begin_field(const YAML::Mark& mark, const Json& key, bool merges);
+  void place(Part part);
+  void merge(Level& level, Part part);
+  void merge_object(Level& level, Part object);
+
+  Document& document_;
+  std::vector<Level> stack_;
+  std::map<YAML::anchor_t, Part> anchors_;
+  YAML::Mark last_quoted_ = YAML::Mark::null_mark();
+  int documents_ = 0;
+  size_t values_ = 0;
+  size_t copied_bytes_ = 0;
+};
+
+}  // namespace muster

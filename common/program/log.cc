@@ -1,0 +1,264 @@
+#include "common/program/log.h"
+
+#include <fmt/chrono.h>
+#include <spdlog/sinks/ansicolor_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "common/documents/json.h"
+#include "common/environment.h"
+#include "common/program/log_text.h"
+
+namespace muster::log {
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// Separates message and fields in a spdlog payload. JSON escapes it, so the last one is ours.
+constexpr char kSeparator = '\x1f';
+
+std::string dump(const auto& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+struct Event {
+  std::string_view message;
+  std::string_view fields;  // JSON text, or empty
+};
+
+Event split(const spdlog::details::log_msg& message) {
+  const std::string_view payload(message.payload.data(), message.payload.size());
+  const size_t at = payload.rfind(kSeparator);
+  if (at == std::string_view::npos) return {payload, {}};
+  return {payload.substr(0, at), payload.substr(at + 1)};
+}
+
+const char* level_name(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::trace:
+    case spdlog::level::debug:
+      return "debug";
+    case spdlog::level::info:
+      return "info";
+    case spdlog::level::warn:
+      return "warning";
+    default:
+      return "error";
+  }
+}
+
+void append(spdlog::memory_buf_t& out, std::string_view text) {
+  out.append(text.data(), text.data() + text.size());
+}
+
+// Makes a text safe: one line stays one line, and no input moves the reader's cursor. The control
+// characters U+0080 to U+009F, of which some terminals take commands too, are two bytes in UTF-8.
+std::string printable(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (byte == '\n') {
+      result += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      result += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+void append_fields(const ordered_json& fields, spdlog::memory_buf_t& out) {
+  for (const auto& [key, value] : fields.items()) {
+    const bool word =
+        value.is_string() && !value.get_ref<const std::string&>().empty() &&
+        value.get_ref<const std::string&>().find_first_of(" =\"\\") == std::string::npos;
+    append(out, " " + printable(key) + "=");
+    append(out, printable(word ? value.get<std::string>() : dump(value)));
+  }
+}
+
+// Appends the part of a line of text that follows the level: name, message and fields.
+void append_event(std::string_view name, std::string_view message, const ordered_json& fields,
+                  spdlog::memory_buf_t& out) {
+  append(out, " ");
+  if (!name.empty()) {
+    append(out, name);
+    append(out, ": ");
+  }
+  append(out, printable(message));
+  append_fields(fields, out);
+}
+
+// Reads "2026-01-02T03:04:05.250Z", as JsonFormatter writes it.
+std::optional<std::time_t> time_of(const std::string& text) {
+  std::tm utc{};
+  int length = 0;
+  const int read = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &utc.tm_year, &utc.tm_mon,
+                               &utc.tm_mday, &utc.tm_hour, &utc.tm_min, &utc.tm_sec, &length);
+  if (read != 6 || length != 19 || !text.ends_with('Z')) return std::nullopt;
+  utc.tm_year -= 1900;
+  utc.tm_mon -= 1;
+  return ::timegm(&utc);
+}
+
+// Takes the string `key` out of `object`; "" if there is none.
+std::string take_text(ordered_json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return "";
+  std::string text = found->get<std::string>();
+  object.erase(found);
+  return text;
+}
+
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const Event event = split(message);
+    const auto since_epoch = message.time.time_since_epoch();
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch);
+    ordered_json line;
+    line["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                               fmt::gmtime(std::chrono::system_clock::to_time_t(message.time)),
+                               milliseconds.count() % 1000);
+    line["level"] = level_name(message.level);
+    line["name"] = std::string(message.logger_name.data(), message.logger_name.size());
+    line["message"] = event.message;
+    if (!event.fields.empty()) {
+      const ordered_json fields = ordered_json::parse(event.fields);
+      for (const auto& [key, value] : fields.items()) {
+        if (!line.contains(key)) line[key] = value;
+      }
+    }
+    append(out, dump(line));
+    append(out, "\n");
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>();
+  }
+};
+
+class TextFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const Event event = split(message);
+    const auto time = std::chrono::system_clock::to_time_t(message.time);
+    append(out, fmt::format("{:%H:%M:%S} ", fmt::localtime(time)));
+    message.color_range_start = out.size();
+    append(out, level_name(message.level));
+    message.color_range_end = out.size();
+    const ordered_json fields =
+        event.fields.empty() ? ordered_json::object() : ordered_json::parse(event.fields);
+    append_event({message.logger_name.data(), message.logger_name.size()}, event.message, fields,
+                 out);
+    append(out, "\n");
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<TextFormatter>();
+  }
+};
+
+bool wants_json() {
+  const std::string word = environment_variable("MUSTER_LOG_FORMAT");
+  if (word == "json") return true;
+  if (word == "text") return false;
+  return ::isatty(STDERR_FILENO) == 0;
+}
+
+spdlog::level::level_enum lowest_level() {
+  const std::string word = environment_variable("MUSTER_LOG_LEVEL");
+  if (word == "debug") return spdlog::level::debug;
+  if (word == "warning") return spdlog::level::warn;
+  if (word == "error") return spdlog::level::err;
+  return spdlog::level::info;
+}
+
+spdlog::level::level_enum to_spdlog(Level level) {
+  switch (level) {
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warning:
+      return spdlog::level::warn;
+    case Level::error:
+      break;
+  }
+  return spdlog::level::err;
+}
+
+}  // namespace
+
+void initialize(std::string_view name) {
+  auto sink = std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>();
+  auto logger = std::make_shared<spdlog::logger>(std::string(name), std::move(sink));
+  if (wants_json()) {
+    logger->set_formatter(std::make_unique<JsonFormatter>());
+  } else {
+    logger->set_formatter(std::make_unique<TextFormatter>());
+  }
+  logger->set_level(lowest_level());
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void write(Level level, std::string_view message, const json& fields) {
+  spdlog::logger* logger = spdlog::default_logger_raw();
+  const auto spdlog_level = to_spdlog(level);
+  if (!logger->should_log(spdlog_level)) return;
+  std::string payload(message);
+  payload += kSeparator;
+  if (fields.is_object() && !fields.empty()) payload += dump(fields);
+  logger->log(spdlog_level, spdlog::string_view_t(payload.data(), payload.size()));
+}
+
+std::optional<std::string> as_text(std::string_view line) {
+  if (!line.starts_with('{')) return std::nullopt;
+  ordered_json event = parse_or_null(line);
+  if (!event.is_object()) return std::nullopt;
+  const std::optional<std::time_t> time = time_of(take_text(event, "time"));
+  const std::string level = take_text(event, "level");
+  const std::string name = take_text(event, "name");
+  const std::string message = take_text(event, "message");
+  if (!time || level.empty() || message.empty()) return std::nullopt;
+  spdlog::memory_buf_t out;
+  append(out, fmt::format("{:%H:%M:%S} ", fmt::localtime(*time)));
+  append(out, printable(level));
+  append_event(printable(name), message, event, out);
+  return std::string(out.data(), out.size());
+}
+
+void debug(std::string_view message) {
+  write(Level::debug, message, nullptr);
+}
+void info(std::string_view message) {
+  write(Level::info, message, nullptr);
+}
+void warning(std::string_view message) {
+  write(Level::warning, message, nullptr);
+}
+void error(std::string_view message) {
+  write(Level::error, message, nullptr);
+}
+void info(std::string_view message, const json& fields) {
+  write(Level::info, message, fields);
+}
+void warning(std::string_view message, const json& fields) {
+  write(Level::warning, message, fields);
+}
+void error(std::string_view message, const json& fields) {
+  write(Level::error, message, fields);
+}
+
+}  // namespace muster::log

@@ -1,0 +1,32 @@
+#include "common/program/output.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/exit_code.h"
+#include "common/system/system_words.h"
+
+namespace muster {
+
+namespace {
+
+bool has_lost_its_reader(int descriptor) {
+  pollfd pipe{descriptor, POLLOUT, 0};
+  return ::poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR) != 0;
+}
+
+}  // namespace
+
+int finish_output(const std::string& program, int exit_code) {
+  const int error = std::fflush(stdout) == 0 ? 0 : errno;
+  const bool failed = error != 0 || std::ferror(stdout) != 0;
+  if (!failed || has_lost_its_reader(STDOUT_FILENO)) return exit_code;
+  // The system no longer knows the reason of an earlier failure.
+  const std::string why = error != 0 ? ": " + system_words(error) : "";
+  std::fprintf(stderr, "%s: cannot write standard output%s\n", program.c_str(), why.c_str());
+  return exit_code == kSuccess ? kCannotWrite : exit_code;
+}
+
+}  // namespace muster

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error.h"
+
+namespace muster {
+
+// Reads a whole file. Throws Invalid naming the path if it does not exist, is not a regular file or
+// has more than `most` bytes, Unavailable for an I/O error.
+std::string read_file(const std::filesystem::path& path,
+                      size_t most = std::numeric_limits<size_t>::max());
+
+// No text that replicas write into a job's folder is longer, in bytes. Who reads one there refuses
+// a longer one: anybody may have put it there, and memory for it may be missing.
+constexpr size_t kLongestText = size_t{16} << 20;
+
+// Whether there is anything at `path`. Throws Unavailable if that cannot be found out, for lack of
+// permission or an I/O error: a path that nobody may look at is not absent.
+bool is_there(const std::filesystem::path& path);
+
+// The error of a write that failed (ENOSPC, EACCES, EROFS, ...), with the path and the system's
+// words. A process that ends because of it exits with kCannotWrite.
+class WriteError : public Unavailable {
+ public:
+  explicit WriteError(const std::string& message, bool lasting = false)
+      : Unavailable(message), lasting_(lasting) {}
+  // "<what>: <the system's words for errno `error`>".
+  WriteError(const std::string& what, int error);
+  // True where no wait will help: permissions are missing, or the path leads to a wrong place.
+  bool lasting() const { return lasting_; }
+
+ private:
+  bool lasting_;
+};
+
+// The time for which a writer that cannot go on without its write waits for a full disk, or for a
+// file server that fails.
+constexpr std::chrono::minutes kStoragePatience{10};
+
+// Replaces `path` by `bytes` so that a reader sees the old file or the new one, never a part: a
+// temporary file beside it, fsync, rename, fsync of the folder. Throws WriteError.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+// fsync of a folder, so that renames in it survive a crash. Throws WriteError.
+void sync_directory(const std::filesystem::path& path);
+
+// mkdir -p. Throws WriteError.
+void create_directories(const std::filesystem::path& path);
+
+// Makes this host see what others have changed in a folder on a file server. A client of NFS
+// believes for up to a minute (acdirmax) which names are in a folder and which are not; it asks the
+// server when the folder is opened, so this opens it. Where the folder is believed not to be there,
+// its parent is opened first. Does nothing where that is not possible.
+void look_anew(const std::filesystem::path& folder);
+
+// is_there(), which asks the file server before it says no.
+bool is_there_anew(const std::filesystem::path& path);
+
+// Returns the names in a folder, in no order, as its file server has them now; none if the folder
+// is not there. Throws Unavailable if it cannot be listed.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
+}  // namespace muster

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+
+#include "common/system/descriptor.h"
+
+namespace muster {
+
+// Returns a descriptor to poll that becomes readable when one of these signals has come; this
+// thread, and those that it makes from now on, do not get them any other way. SIGPIPE is ignored
+// from now on. The descriptor is invalid if there are none left; errno says why.
+Descriptor watch_signals(std::initializer_list<int> numbers);
+
+// Returns the number of a signal that has come; nothing if there is none. Does not wait.
+std::optional<int> read_signal(const Descriptor& signals);
+
+}  // namespace muster
