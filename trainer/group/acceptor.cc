@@ -1,19 +1,23 @@
 #include "trainer/group/acceptor.h"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "common/error.h"
 #include "common/net/host_port.h"
+#include "common/program/log.h"
 #include "common/system/system_words.h"
 #include "common/threads/pause.h"
 #include "trainer/group/address.h"
@@ -26,6 +30,19 @@ constexpr std::chrono::milliseconds kPause{100};
 // While strangers crowd each other out, so many milliseconds pass between two: who is of the job
 // has the time for its handshake.
 constexpr std::chrono::milliseconds kCrowded{1};
+
+// How often it is counted what strangers have sent: a link of 10 Gbit/s brings 12 MB in that time.
+constexpr std::chrono::milliseconds kCounted{10};
+constexpr std::chrono::minutes kTold{1};
+
+// Returns how many bytes have come.
+uint64_t bytes_from(const Descriptor& socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool known = getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+                     size >= offsetof(tcp_info, tcpi_bytes_received) + sizeof(uint64_t);
+  return known ? info.tcpi_bytes_received : 0;
+}
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -139,8 +156,28 @@ void Acceptor::welcome(const std::string& peer) {
 }
 
 void Acceptor::run() {
-  while (wait())
+  while (wait()) {
+    tell();
     for (const Descriptor& listener : listeners_) accept_from(listener);
+  }
+}
+
+// Whoever runs the cluster should see that somebody tries.
+void Acceptor::tell() {
+  if (Clock::now() - told_ < kTold) return;
+  uint64_t gone = 0;
+  std::string last;
+  {
+    const MutexLock lock(mutex_);
+    gone = std::exchange(gone_, 0);
+    last = last_gone_;
+  }
+  if (gone == 0) return;
+  told_ = Clock::now();
+  log::warning(std::to_string(gone) +
+               " connections came to our port and ended without having said "
+               "that they are of this job; the last one was from " +
+               last);
 }
 
 // Waits for something to do, and forgets the strangers who have left or whose time is up. Returns
@@ -165,13 +202,31 @@ bool Acceptor::wait() {
     if (waiting[first + i].revents != 0) dismiss(numbers[i]);
   while (!strangers_.empty() && strangers_.begin()->second.until <= Clock::now())
     dismiss(strangers_.begin()->first);
+  dismiss_greedy();
   return !stopping_;
 }
 
-// Returns how long the oldest stranger may stay; -1: there is none.
+// gRPC bounds messages, but neither the headers before them nor all messages together.
+void Acceptor::dismiss_greedy() {
+  std::vector<std::pair<uint64_t, uint64_t>> sent;  // bytes, number
+  uint64_t all = 0;
+  for (const auto& [number, stranger] : strangers_) {
+    sent.emplace_back(bytes_from(stranger.socket), number);
+    all += sent.back().first;
+  }
+  std::ranges::sort(sent, std::greater());
+  for (const auto& [bytes, number] : sent) {
+    if (bytes <= limits_.bytes_of_one && all <= limits_.bytes_of_all) return;
+    all -= bytes;
+    dismiss(number);
+  }
+}
+
+// Returns how long to wait at most; -1: there is no stranger.
 int Acceptor::milliseconds_left() const {
   if (strangers_.empty()) return -1;
-  return milliseconds_until(strangers_.begin()->second.until);
+  constexpr int kMost = kCounted.count();
+  return std::min(kMost, milliseconds_until(strangers_.begin()->second.until));
 }
 
 // Accepts one connection: before the next, those who have left are forgotten. Else one of these
@@ -207,6 +262,8 @@ void Acceptor::dismiss(uint64_t number) {
   const auto found = strangers_.find(number);
   if (found == strangers_.end()) return;
   shutdown(found->second.socket.get(), SHUT_RDWR);
+  ++gone_;
+  last_gone_ = found->second.peer;
   limit_.remove(number);
   strangers_.erase(found);
 }

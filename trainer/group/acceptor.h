@@ -16,7 +16,8 @@ namespace muster::group {
 
 // Listens for a gRPC server and accepts its connections. Each is a stranger's until welcome() says
 // that it is of the job. There is a limit for the number of strangers, of one address and in all,
-// and for the time that each has; other connections are not counted. Thread-safe.
+// for the time that each has and for what it sends; other connections are not counted. How many
+// strangers have left or were sent away is logged, once a minute at most. Thread-safe.
 class Acceptor {
  public:
   struct Limits {
@@ -24,6 +25,11 @@ class Acceptor {
     std::chrono::milliseconds patience;  // with a stranger
     // A connection, whosever it is, ends when its peer has taken no data for so long.
     std::chrono::milliseconds untaken;
+    // The most bytes that may come from a stranger, and from all that are there. Where there are
+    // too many, those who have sent most are sent away. They are counted every few milliseconds, so
+    // that some more may come.
+    uint64_t bytes_of_one = UINT64_MAX;
+    uint64_t bytes_of_all = UINT64_MAX;
   };
   // Takes a socket that has been accepted: connected and non-blocking.
   using Take = std::function<void(Descriptor)>;
@@ -55,7 +61,9 @@ class Acceptor {
   void accept_from(const Descriptor& listener);
   void admit(Descriptor socket);
   void dismiss(uint64_t number) MUSTER_REQUIRES(mutex_);
+  void dismiss_greedy() MUSTER_REQUIRES(mutex_);
   int milliseconds_left() const MUSTER_REQUIRES(mutex_);
+  void tell();
 
   const Limits limits_;
   std::vector<Descriptor> listeners_;
@@ -66,6 +74,10 @@ class Acceptor {
   ConnectionLimit limit_ MUSTER_GUARDED_BY(mutex_);
   uint64_t next_ MUSTER_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, Stranger> strangers_ MUSTER_GUARDED_BY(mutex_);  // the oldest first
+  // Those who were never welcome, since the log was told.
+  uint64_t gone_ MUSTER_GUARDED_BY(mutex_) = 0;
+  std::string last_gone_ MUSTER_GUARDED_BY(mutex_);
+  Clock::time_point told_ = Clock::now();
   std::thread thread_;
 };
 

@@ -14,10 +14,14 @@ constexpr int kQuietMilliseconds = 2000;
 constexpr int kAnswerMilliseconds = 3000;
 constexpr int kGreetingMilliseconds = static_cast<int>(PeerRegistry::kGreeting.count());
 constexpr int kMostCalls = 32;  // of one connection at a time
-// A handshake takes some 100 KiB of memory.
-constexpr Acceptor::Limits kLimits{{.of_address = 128, .in_all = 256},
+// A handshake takes some 100 KiB of memory, and 300 KiB if the stranger sends as long a certificate
+// as TLS takes. Who is of the job says so in its first message, of some KiB; until we have read it,
+// more may come of what it sends to a ps.
+constexpr Acceptor::Limits kLimits{{.of_address = 96, .in_all = 192},
                                    PeerRegistry::kGreeting,
-                                   std::chrono::milliseconds(kAnswerMilliseconds)};
+                                   std::chrono::milliseconds(kAnswerMilliseconds),
+                                   /*bytes_of_one=*/16 << 20,
+                                   /*bytes_of_all=*/32 << 20};
 }  // namespace
 
 GrpcServer::GrpcServer(const std::string& address, grpc::Service& service, const Identity& identity)

@@ -2,7 +2,11 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <set>
 
@@ -10,6 +14,7 @@
 #include "common/net/host_port.h"
 #include "common/random.h"
 #include "common/system/descriptor.h"
+#include "common/threads/mutex.h"
 
 namespace muster::local {
 
@@ -21,12 +26,33 @@ constexpr int kLastPort = 32000;
 constexpr const char* kThisMachine = "127.0.0.1";
 constexpr const char* kAnywhere = "0.0.0.0";
 
+// Keeps the port for this process as long as it lives. Returns false if another process keeps it:
+// a `muster run` that has chosen it, and none of its servers may listen yet. What is kept is a name
+// that only one socket of this machine can have; if there is no descriptor for it, nothing is.
+bool claim(int port) {
+  static Mutex mutex;
+  static std::map<int, Descriptor> claimed;
+  const MutexLock lock(mutex);
+  if (claimed.contains(port)) return true;
+  Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return true;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = "muster port " + std::to_string(port);
+  std::ranges::copy(name, address.sun_path + 1);  // after a zero: it is no file
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    return errno != EADDRINUSE;
+  claimed.emplace(port, std::move(socket));
+  return true;
+}
+
 int choose_port(const std::set<int>& taken, const char* ip = kThisMachine) {
   const int count = kLastPort - kFirstPort + 1;
   const int start = static_cast<int>(random_number() % static_cast<uint64_t>(count));
   for (int step = 0; step < count; ++step) {
     const int port = kFirstPort + (start + step) % count;
-    if (!taken.contains(port) && is_port_free(port, ip)) return port;
+    if (!taken.contains(port) && is_port_free(port, ip) && claim(port)) return port;
   }
   throw Unavailable(std::string("expected a free port of ") + ip + " between " +
                     std::to_string(kFirstPort) + " and " + std::to_string(kLastPort) +
@@ -83,7 +109,8 @@ std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
   std::vector<std::string> wanting;
   for (const std::string& name : names) {
     const auto known = ports.find(name);
-    if (known != ports.end() && !taken.contains(known->second) && is_port_free(known->second)) {
+    if (known != ports.end() && !taken.contains(known->second) && is_port_free(known->second) &&
+        claim(known->second)) {
       settled[name] = known->second;
       taken.insert(known->second);
     } else {

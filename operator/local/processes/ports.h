@@ -38,7 +38,8 @@ void add_ports(const std::vector<std::string>& names, std::map<std::string, int>
 
 // Keeps each name's port in `ports` if it is free, else chooses a free one; other names are
 // dropped. Chosen ports lie below the range from which the kernel takes the local ports of outgoing
-// connections, so that it cannot give them away between now and a server's start. Precondition:
+// connections, so that it cannot give them away between now and a server's start; nor does another
+// `muster run` of this machine choose them as long as this process lives. Precondition:
 // none of the names' servers runs. Throws Unavailable if no port is free.
 std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
                                     std::map<std::string, int>& ports);

@@ -94,8 +94,12 @@ void ShardHost::check(const OpenRequest& request) const {
                       std::to_string(request.position().epoch()) + " and batch " +
                       std::to_string(request.position().next_batch()),
                   kProtocol);
-  if (request.generation() == 0 || request.generation() > folder::kLastGeneration)
-    throw Invalid("expected a generation, found " + std::to_string(request.generation()),
+  // Rank 0 raises it by one. It would leave out for good a ps that has got too far.
+  const uint64_t last =
+      (hosted_ ? hosted_->state().generation() : 0) + group::PeerRegistry::kMostAhead;
+  if (request.generation() == 0 || request.generation() > std::min(last, folder::kLastGeneration))
+    throw Invalid("expected a generation from 1 to " + std::to_string(last) + ", found " +
+                      std::to_string(request.generation()),
                   kProtocol);
 }
 

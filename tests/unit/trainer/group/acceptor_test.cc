@@ -68,6 +68,29 @@ TEST(AcceptorTest, AStrangerMayStayForSoLongAndWhoIsOfTheJobForEver) {
   EXPECT_TRUE(is_open(peer));
 }
 
+TEST(AcceptorTest, AStrangerWhoSendsTooMuchGoesAndOfManyThoseWhoSendMost) {
+  Taker taker({{.of_address = 9, .in_all = 9}, kLong, kLong, 1000, 1500});
+  const auto send_from = [](const Descriptor& socket, size_t bytes) {
+    const std::string text(bytes, 'x');
+    EXPECT_EQ(send(socket.get(), text.data(), text.size(), 0), static_cast<ssize_t>(bytes));
+  };
+  const Descriptor peer = taker.connect();
+  taker.acceptor().welcome("ipv4:" + to_text(taker.peer(0)));
+  send_from(peer, 5000);
+  std::vector<Descriptor> strangers;
+  for (int i = 0; i < 4; ++i) strangers.push_back(taker.connect());
+  send_from(strangers[0], 1001);
+  EXPECT_TRUE(is_closed(strangers[0]));
+  send_from(strangers[1], 500);
+  send_from(strangers[2], 700);
+  EXPECT_TRUE(is_open(strangers[1]));
+  send_from(strangers[3], 600);
+  EXPECT_TRUE(is_closed(strangers[2]));
+  EXPECT_TRUE(is_open(peer));
+  EXPECT_TRUE(is_open(strangers[1]));
+  EXPECT_TRUE(is_open(strangers[3]));
+}
+
 TEST(AcceptorTest, OfTooManyStrangersTheOldestGoAndNobodyElse) {
   Taker taker({{.of_address = 2, .in_all = 9}, kLong, kLong});
   const Descriptor peer = taker.connect();

@@ -52,7 +52,9 @@ api::TrainingJob job_of(const Json& pod_template, bool trains, bool of_tfjob) {
   if (of_tfjob) job.tfjob.name = "mnist";
   job.status.security = api::Security{};
   job.status.security->keys = "mnist-tls-1";
-  job.status.records.push_back({.role = api::Role::worker, .avoided_nodes = {"node-1"}});
+  api::ReplicaRecord& record = job.status.records.emplace_back();
+  record.role = api::Role::worker;
+  record.avoided_nodes = {"node-1"};
   return job;
 }
 

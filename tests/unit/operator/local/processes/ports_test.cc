@@ -3,7 +3,10 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -52,6 +55,30 @@ TEST(Ports, are_of_an_address_of_either_family) {
   EXPECT_FALSE(is_port_free(0, "192.0.2.1"));    // RFC 5737: nobody's
   EXPECT_FALSE(is_port_free(0, "2001:db8::1"));  // RFC 3849: nobody's
   EXPECT_FALSE(is_port_free(0, "localhost"));
+}
+
+TEST(Ports, that_another_process_has_chosen_move_though_nobody_listens_yet) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::map<std::string, int> ports;
+    settle_ports({"a"}, ports);
+    const bool told = write(ends[1], &ports["a"], sizeof(int)) == sizeof(int);
+    if (told) pause();
+    _exit(1);
+  }
+  int port = 0;
+  ASSERT_EQ(read(ends[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+  EXPECT_TRUE(is_port_free(port));
+  std::map<std::string, int> ports = {{"a", port}};
+  EXPECT_EQ(settle_ports({"a"}, ports).size(), 1u);
+  EXPECT_NE(ports["a"], port);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  ports = {{"a", port}};
+  EXPECT_TRUE(settle_ports({"a"}, ports).empty());
+  for (const int end : ends) close(end);
 }
 
 TEST(Ports, that_are_taken_move_and_are_named) {
