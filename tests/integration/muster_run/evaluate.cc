@@ -29,6 +29,15 @@ std::unique_ptr<Muster> run_mnist(ScriptJob& job, const std::vector<std::string>
   return job.muster(arguments);
 }
 
+// Interrupts a run once it has a checkpoint. It would have trained for long.
+void run_interrupted(ScriptJob& job) {
+  auto run =
+      run_mnist(job, {"spec.training.checkpoint.everySteps=20", "spec.training.epochs=1000"});
+  await_file(job.directory() / "checkpoints" / "checkpoint");
+  run->signal(SIGINT);
+  EXPECT_EQ(run->wait(), 130) << run->output();
+}
+
 // An evaluator with a command of its own, of which `muster run` cannot know what it will read.
 const std::string kOwnCommand =
     "spec.replicaSpecs.evaluator.template={spec: {containers: [{name: trainer, command: "
@@ -333,10 +342,7 @@ TEST(MusterRunWarnings, of_replicas_are_shown_once_and_those_of_earlier_runs_are
 
 TEST(MusterRunWarnings, name_a_damaged_checkpoint_and_evaluate_passes_over_it) {
   ScriptJob job("");
-  auto first = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
-  await_file(job.directory() / "checkpoints" / "checkpoint");
-  first->signal(SIGINT);
-  EXPECT_EQ(first->wait(), 130) << first->output();
+  run_interrupted(job);
   const std::string list = read_text(job.directory() / "checkpoints" / "checkpoint");
   const std::string newest =
       list.substr(list.find('"') + 1, list.find("\"\n") - list.find('"') - 1);
@@ -355,10 +361,7 @@ TEST(MusterRunWarnings, name_a_damaged_checkpoint_and_evaluate_passes_over_it) {
 
 TEST(MusterRunWarnings, refuse_to_begin_again_where_all_checkpoints_are_damaged) {
   ScriptJob job("");
-  auto first = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
-  await_file(job.directory() / "checkpoints" / "checkpoint");
-  first->signal(SIGINT);
-  EXPECT_EQ(first->wait(), 130) << first->output();
+  run_interrupted(job);
   for (const auto& entry : fs::directory_iterator(job.directory() / "checkpoints"))
     if (fs::exists(entry.path() / "manifest.json"))
       fs::resize_file(entry.path() / "manifest.json", 100);
@@ -370,10 +373,7 @@ TEST(MusterRunWarnings, refuse_to_begin_again_where_all_checkpoints_are_damaged)
 
 TEST(MusterRunWarnings, say_that_training_begins_again_where_its_checkpoints_are_gone) {
   ScriptJob job("");
-  auto first = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
-  await_file(job.directory() / "checkpoints" / "checkpoint");
-  first->signal(SIGINT);
-  EXPECT_EQ(first->wait(), 130) << first->output();
+  run_interrupted(job);
   fs::remove_all(job.directory() / "checkpoints");
   auto again = run_mnist(job, {"spec.training.steps=20", "spec.training.epochs=null"});
   EXPECT_EQ(again->wait(), 0) << again->output();
