@@ -43,7 +43,7 @@ class Controller {
   // that no job has more than a fifth of a core, however many of its replicas change.
   static constexpr int kRest = 4;
   // A shorter rest is none: nearly all jobs have few replicas.
-  static constexpr std::chrono::milliseconds kLeastRest{10};
+  static constexpr std::chrono::milliseconds kLeastRest{50};
   static constexpr std::chrono::milliseconds kLongestRest{1000};
 
   // Returns the CPU time that the calling thread has used.

@@ -55,7 +55,8 @@ KubeWorld::Operator::Operator(KubeWorld& world)
               }}),
       controller(
           tfjobs, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {}, nullptr,
-          [&world] { return controller::Moment(world.time.time_since_epoch()); }) {
+          [&world] { return controller::Moment(world.time.time_since_epoch()); },
+          [] { return std::chrono::nanoseconds(0); }) {
   world.server.list(cluster.jobs(), "trainingjobs");
   world.server.list(cluster.pods(), "pods");
   world.server.list(cluster.services(), "services");

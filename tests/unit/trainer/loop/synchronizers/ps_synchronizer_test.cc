@@ -151,7 +151,8 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
 }
 
 TEST_P(PsSynchronizerTest, AStepThatTheTrainingDoesNotHaveIsRefused) {
-  const auto path = write_training(fresh_folder("lies"), "epochs: 2\n");
+  const auto path =
+      write_training(fresh_folder("lies"), "epochs: 2\nsynchronization: {policy: sync}\n");
   Assembly assembly =
       assemble(Training::load(path), 1, true, {1, false}, 0,
                GetParam() ? compute::testing::make_far_engine : compute::Engine::create);
@@ -162,11 +163,12 @@ TEST_P(PsSynchronizerTest, AStepThatTheTrainingDoesNotHaveIsRefused) {
     PsSynchronizer synchronizer(assembly, group.client(), by_way_to(shard, losses));
     const auto train = [&] {
       synchronizer.start({});
-      while (synchronizer.has_next()) synchronizer.step();
+      while (synchronizer.has_next())
+        if (synchronizer.step().state != Synchronizer::State::ok) synchronizer.start({});
     };
     EXPECT_THAT(train, testing::ThrowsMessage<Invalid>(testing::HasSubstr(
                            "the training's last one, found 1152921504606846976")));
-    EXPECT_EQ(synchronizer.position().step, first == 0 ? 0U : 2U);
+    EXPECT_LE(synchronizer.position().step, first);
   }
 }
 
