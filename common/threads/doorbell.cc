@@ -17,6 +17,7 @@ static_assert(std::atomic_ref<uint32_t>::is_always_lock_free);
 // system takes most of that time to wake it.
 constexpr std::chrono::microseconds kShort{200};
 constexpr uint32_t kMostHalvings = 5;
+constexpr uint32_t kMostSpins = 10000;
 
 std::atomic_ref<uint32_t> at(const uint32_t& value) {
   return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(value));
@@ -47,7 +48,7 @@ void ring(Doorbell& bell) {
 
 void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most, uint32_t spins) {
   static thread_local uint32_t halvings = 0;
-  spins >>= halvings;
+  spins = std::min(spins, kMostSpins) >> halvings;
   for (uint32_t i = 0; i < spins; ++i) {
     if (rung(bell) != seen) {
       halvings = 0;

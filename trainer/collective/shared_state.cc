@@ -13,7 +13,6 @@
 #include "common/error.h"
 #include "common/random.h"
 #include "common/system/shared_memory.h"
-#include "common/threads/doorbell.h"
 
 namespace muster::collective {
 
@@ -183,7 +182,7 @@ Doorbell& SharedState::bell() const {
 }
 
 uint32_t SharedState::spins() const {
-  return std::min(header().spins, kMostSpins);
+  return header().spins;
 }
 
 std::span<float> SharedState::buffer(size_t index) const {

@@ -74,7 +74,7 @@ class Acceptor {
   ConnectionLimit limit_ MUSTER_GUARDED_BY(mutex_);
   uint64_t next_ MUSTER_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, Stranger> strangers_ MUSTER_GUARDED_BY(mutex_);  // the oldest first
-  // Those who were never welcome, since the log was told.
+  // The number of strangers who have gone since the log was told, and the last of them.
   uint64_t gone_ MUSTER_GUARDED_BY(mutex_) = 0;
   std::string last_gone_ MUSTER_GUARDED_BY(mutex_);
   Clock::time_point told_ = Clock::now();

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kFile[] = "rendezvous.json";
-constexpr uintmax_t kMostBytes = 4096;
+constexpr size_t kMostBytes = 4096;
 // The time between queries to DNS: gRPC itself would ask ever less often, up to every two minutes.
 constexpr std::chrono::seconds kAskAgain{1};
 
@@ -92,11 +92,8 @@ std::optional<LeaderAddressFile::Entry> LeaderAddressFile::read(
     const std::filesystem::path& storage, const std::string& job_uid) {
   const std::filesystem::path path = storage / kFile;
   look_anew(storage);
-  std::error_code error;
-  const uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (error || bytes > kMostBytes) return std::nullopt;
   try {
-    const Json entry = parse_or_null(read_file(path, kLongestText));
+    const Json entry = parse_or_null(read_file(path, kMostBytes));
     if (!entry.is_object() || string_or(entry, "jobUid", "") != job_uid) return std::nullopt;
     Entry result{string_or(entry, "address", ""), string_or(entry, "process", "")};
     if (!is_address(result.address)) return std::nullopt;

@@ -28,8 +28,8 @@ int64_t number(Element value) {
   return value.is_null() ? 0 : int64_t(value);
 }
 
-// The nearest number that fits. A pod may ask for a grace period of more than 60 years: no event of
-// it may be lost for that.
+// Returns the nearest number that fits. A pod may ask for a grace period of more than 60 years: no
+// event of it may be lost for that.
 int small_number(Element value) {
   using Limits = std::numeric_limits<int>;
   return static_cast<int>(std::clamp<int64_t>(number(value), Limits::min(), Limits::max()));
@@ -83,7 +83,7 @@ std::string name_of_namespace(Element value) {
   return name;
 }
 
-// Which object it is.
+// Reads the field if it says which object this is.
 void read_identity(std::string_view key, Element one, ObjectMeta& meta) {
   if (key == "name") meta.name = text(one);
   if (key == "namespace") meta.name_space = name_of_namespace(one);

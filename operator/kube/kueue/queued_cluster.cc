@@ -55,10 +55,15 @@ void QueuedCluster::workload_changed(const WholeObject* before, const WholeObjec
   environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
 }
 
+std::optional<WholeObject> QueuedCluster::object_of(const api::TrainingJob& job) const {
+  std::optional<WholeObject> object = training_jobs_.get(key_of(job));
+  if (object && object->meta.uid != job.uid) object.reset();
+  return object;
+}
+
 std::optional<QueueRequest> QueuedCluster::request_of(const api::TrainingJob& job) const {
-  const std::optional<WholeObject> object = training_jobs_.get(key_of(job));
-  if (!object || object->meta.uid != job.uid) return std::nullopt;
-  return queue_request_of(object->meta.labels);
+  const std::optional<WholeObject> object = object_of(job);
+  return object ? queue_request_of(object->meta.labels) : std::nullopt;
 }
 
 Json QueuedCluster::workload_of(const api::TrainingJob& job) const {
@@ -105,7 +110,7 @@ std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
   return job;
 }
 
-// At the operator's start they come into view soon.
+// Kueue's objects come into view soon after the operator's start: until then this says nothing.
 void QueuedCluster::tell_of_missing_queues(const api::TrainingJob& job) {
   constexpr std::chrono::seconds kSoon{20};
   {
@@ -151,23 +156,15 @@ plan::Observed QueuedCluster::observe(const api::TrainingJob& job) {
   return observed;
 }
 
-// The job as its user has written it: admit() adds to its templates what its Workload does not
-// have.
-std::optional<api::TrainingJob> QueuedCluster::as_written(const api::TrainingJob& job) const {
-  const std::optional<WholeObject> object = training_jobs_.get(key_of(job));
-  if (!object || object->meta.uid != job.uid) return std::nullopt;
-  return api::to_training_job(object->json());
-}
-
 // Brings the Workload of a job without replicas, whose status says so, to what the job is now. One
 // that is reserved or has finished cannot be changed, so it goes, and the pass that sees it gone
-// makes another.
+// makes another. The job counts as its user has written it: `job` has what admit() has added.
 void QueuedCluster::join(const api::TrainingJob& job, const plan::Observed& observed) {
   if (observed.name_conflict || observed.invalid_template) return;
-  const std::optional<api::TrainingJob> written = as_written(job);
-  if (!written) return;
+  const std::optional<WholeObject> object = object_of(job);
+  if (!object) return;
   try {
-    join_queue(*written);
+    join_queue(api::to_training_job(object->json()));
     set_trouble(key_of(job), "");
   } catch (const ApiUnavailable& error) {
     if (!is_late(error)) set_trouble(key_of(job), error.what());

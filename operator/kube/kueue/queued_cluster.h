@@ -53,6 +53,7 @@ class QueuedCluster final : public cluster::Cluster {
 
  private:
   void workload_changed(const WholeObject* before, const WholeObject* after);
+  std::optional<WholeObject> object_of(const api::TrainingJob& job) const;  // that is in view
   std::optional<QueueRequest> request_of(const api::TrainingJob& job) const;
   Json workload_of(const api::TrainingJob& job) const;  // that is in view; null: none
   Json current_workload_of(const api::TrainingJob& job) const;
@@ -60,7 +61,6 @@ class QueuedCluster final : public cluster::Cluster {
   void try_later(const api::TrainingJob& job, const std::function<void()>& action);
   void follow(api::TrainingJob& job, const QueueRequest& request, Json workload);
   void tell_of_missing_queues(const api::TrainingJob& job);
-  std::optional<api::TrainingJob> as_written(const api::TrainingJob& job) const;
   void join(const api::TrainingJob& job, const plan::Observed& observed);
   void join_queue(const api::TrainingJob& job);
   WorkloadPriority default_priority() const;

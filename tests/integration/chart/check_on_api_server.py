@@ -117,10 +117,13 @@ class OnAnApiServer(unittest.TestCase):
                "spec": {"tfReplicaSpecs": {}}}
         wanted, unwanted = ["--set", "tfjob.enabled=true"], ["--set", "tfjob.enabled=false"]
 
-        def upgrade(settings):
+        def install(settings):
             result = run(TOOLS / "helm", "upgrade", "--install", *release, CHART, "--set", "crds.enabled=false", *settings,
                          env=environment)
             self.assertEqual(result.returncode, 0, result.stderr)
+
+        def upgrade(settings):
+            install(settings)
             definition = json.loads(self.kubectl("get", "crd", name, "-o", "json").stdout)
             self.assertNotIn("deletionTimestamp", definition["metadata"])
             self.kubectl("get", "tfjob", "mnist", "-n", "team-a")
@@ -133,9 +136,7 @@ class OnAnApiServer(unittest.TestCase):
                 ("replaced", ("replace", "-f", "-"), wanted), ("replaced", ("replace", "-f", "-"), unwanted),
                 ("applied", ("apply", "--server-side", "--force-conflicts", "-f", "-"), wanted)):
             with self.subTest(label, settings=settings):
-                result = run(TOOLS / "helm", "upgrade", "--install", *release, CHART, "--set", "crds.enabled=false",
-                             *wanted, env=environment)
-                self.assertEqual(result.returncode, 0, result.stderr)
+                install(wanted)
                 self.await_kind("tfjobs")
                 self.kubectl("apply", "-f", "-", input=json.dumps(job))
                 self.assertIn("Muster", description(upgrade(wanted)))

@@ -31,7 +31,7 @@ constexpr milliseconds kLastCommit{500};
 constexpr milliseconds kWrite{600000};
 constexpr milliseconds kHurry{2000};
 
-// What a ps says that it has written is read here and named in the manifest.
+// Rank 0 reads the files that a ps says it has written, and names them in the manifest.
 void require_own_file(const std::string& name, int shard, int shards) {
   for (const char* kind : {"model", "optimizer"})
     if (name == checkpoint::shard_file_name(kind, shard, shards)) return;
@@ -210,12 +210,7 @@ void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& r
     position.sums = sums;
     return go_on(result);
   }
-  uint64_t epoch = position.epoch;
-  require_reachable(position, result.step);
-  while (position.step < result.step) {
-    epoch = position.epoch;
-    assembly_.workload->advance(position);
-  }
+  const uint64_t epoch = advance_to(result.step, position);
   // Our push was taken and only its answer lost; or, with backup workers, the others have brought
   // a step of ours to all shards that one of them had made before.
   if (result.step == step + 1) sums.add(epoch, result.sums);
@@ -282,18 +277,25 @@ Synchronizer::StepResult PsSynchronizer::step() {
     return result;
   }
   mutable_position().sums.add(work_.epoch(), result.sums);
-  require_reachable(position(), exchanged.step);
-  while (position().step < exchanged.step) assembly_.workload->advance(mutable_position());
+  advance_to(exchanged.step, mutable_position());
   return result;
 }
 
-// A ps that is faulty could name a step that counting would never reach.
-void PsSynchronizer::require_reachable(const checkpoint::Position& from, uint64_t step) const {
-  const uint64_t last = assembly_.workload->total_steps(from);
-  if (step <= std::max(from.step, last)) return;
-  throw Invalid("expected a step of a ps up to " + std::to_string(last) +
-                    ", the training's last one, found " + std::to_string(step),
-                kProtocol);
+// Moves the position to this step, which a ps has named. Returns the epoch of the last step on the
+// way. A faulty ps could name a step that counting would never reach.
+uint64_t PsSynchronizer::advance_to(uint64_t step, checkpoint::Position& position) const {
+  const Workload& workload = *assembly_.workload;
+  const uint64_t last = workload.total_steps(position);
+  if (step > std::max(position.step, last))
+    throw Invalid("expected a step of a ps up to " + std::to_string(last) +
+                      ", the training's last one, found " + std::to_string(step),
+                  kProtocol);
+  uint64_t epoch = position.epoch;
+  while (position.step < step) {
+    epoch = position.epoch;
+    workload.advance(position);
+  }
+  return epoch;
 }
 
 // Waits for the commit of the step under way. Without it rank 0 would leave without that step's
@@ -325,8 +327,7 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
     }
     if (const auto step = ps::common_step(replies, position().step)) {
       checkpoint::Position common = position();
-      require_reachable(common, *step);
-      while (common.step < *step) assembly_.workload->advance(common);
+      advance_to(*step, common);
       common.sums = ps::from_messages(replies[0].position().sums());
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, common, steps);
     }

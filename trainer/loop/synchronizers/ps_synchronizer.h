@@ -52,7 +52,7 @@ class PsSynchronizer : public Synchronizer {
   void settle(const GroupView& view, const ps::Exchange::Result& result);
   void go_on(const ps::Exchange::Result& result);
   Work work_of(const Turn& turn) const;
-  void require_reachable(const checkpoint::Position& from, uint64_t step) const;
+  uint64_t advance_to(uint64_t step, checkpoint::Position& position) const;
   compute::LossSums compute_gradients();
 
   Assembly& assembly_;

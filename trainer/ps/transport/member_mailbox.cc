@@ -1,9 +1,7 @@
 #include "trainer/ps/transport/member_mailbox.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "common/threads/doorbell.h"
 #include "trainer/ps/shard/copy.h"
 
 namespace muster::ps {
@@ -21,7 +19,7 @@ MemberMailbox::MemberMailbox(const SharedMemoryOffer& offer, const Place& place)
       place_(place),
       mailbox_(memory_.view().mailbox(place.shard)),
       rounding_(place.bfloat16 ? &host::arithmetic() : nullptr),
-      spins_(std::min(memory_.view().header().spins, kMostSpins)) {}
+      spins_(memory_.view().header().spins) {}
 
 MemberMailbox::~MemberMailbox() {
   stop();

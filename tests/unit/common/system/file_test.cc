@@ -86,7 +86,6 @@ TEST_F(Files, ReadingRefusesWhatIsNoFile) {
   EXPECT_THROW(read_file(folder_ / "fifo"), Invalid);
 }
 
-// A link to itself, for a root that no permission keeps out.
 TEST_F(Files, ThatAreLongerThanAskedForAreNotRead) {
   const fs::path path = folder_ / "long";
   write_file_atomically(path, "12345");
@@ -98,6 +97,7 @@ TEST_F(Files, ThatAreLongerThanAskedForAreNotRead) {
   EXPECT_THROW(read_file(path, kLongestText), Invalid);
 }
 
+// A link to itself, for a root that no permission keeps out.
 TEST_F(Files, AreNotTakenForAbsentWhereTheyCannotBeLookedAt) {
   std::ofstream(folder_ / "x") << "x";
   EXPECT_TRUE(is_there(folder_ / "x"));

@@ -58,8 +58,8 @@ api::TrainingJob job_of(const Json& pod_template, bool trains, bool of_tfjob) {
   return job;
 }
 
-// What the API server would refuse must reach it: it says what is wrong. An exception of another
-// kind than Invalid would be a bug.
+// A wrong pod must reach the API server, which says what is wrong. An exception of another kind
+// than Invalid would be a bug.
 TEST(HostileTemplate, OfAnyTypesAnywhereGivesAPodOrIsInvalid) {
   const Json whole = Json::parse(kTemplate);
   const Json wrong[] = {nullptr,

@@ -283,7 +283,7 @@ TEST_F(TfJobClusterTest, WhatTheApiServerRefusesIsSaidInTheFieldsOfTheTfJob) {
   };
   EXPECT_THAT(message_with(1001),
               HasSubstr("spec.tfReplicaSpecs.Worker.replicas: expected an integer from 0 to 1000"));
-  // Where nothing is known to be wrong, its words are all there is.
+  // If we find nothing wrong, the message has the API server's words.
   EXPECT_THAT(message_with(2), HasSubstr("spec.replicaSpecs.worker.replicas: Invalid value"));
 }
 

@@ -39,8 +39,8 @@ ps::Shard make_shard(const Assembly& assembly, compute::Floats parameters = {}) 
   return shard;
 }
 
-// What a stream that breaks takes with it, by the step pushed; and from which step on the ps names
-// another one, which no training reaches.
+// The faults of a way to a ps. A stream that breaks takes pushes and answers with it; both are
+// named by the step pushed. From the step `lies` on, the ps names a step that no training reaches.
 struct Losses {
   std::set<uint64_t> pushes;
   std::set<uint64_t> answers;
