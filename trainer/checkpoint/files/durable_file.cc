@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "common/digest.h"
@@ -18,12 +20,20 @@ namespace muster::checkpoint {
 namespace {
 constexpr size_t kBlock = 1 << 20;
 constexpr size_t kAlignment = 4096;  // of offsets, sizes and memory of direct writes
+
+std::byte* map_block() {
+  void* block = ::mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(block);
+}
 }  // namespace
 
+void DurableFile::Unmap::operator()(std::byte* block) const {
+  ::munmap(block, kBlock);
+}
+
 DurableFile::DurableFile(std::filesystem::path path, SpeedLimit* limit)
-    : path_(std::move(path)), limit_(limit), memory_(kBlock + kAlignment) {
-  const size_t before = reinterpret_cast<uintptr_t>(memory_.data()) % kAlignment;
-  block_ = std::span(memory_).subspan(kAlignment - before, kBlock);
+    : path_(std::move(path)), limit_(limit), block_(map_block()) {
   open();
 }
 
@@ -60,16 +70,16 @@ void DurableFile::write(std::span<const std::byte> bytes) {
   crc_ = muster::crc32c(bytes, crc_);
   bytes_ += bytes.size();
   while (!bytes.empty()) {
-    const size_t size = std::min(bytes.size(), block_.size() - filled_);
-    std::memcpy(block_.data() + filled_, bytes.data(), size);
+    const size_t size = std::min(bytes.size(), kBlock - filled_);
+    std::memcpy(block_.get() + filled_, bytes.data(), size);
     filled_ += size;
     bytes = bytes.subspan(size);
-    if (filled_ == block_.size()) flush();
+    if (filled_ == kBlock) flush();
   }
 }
 
 void DurableFile::flush() {
-  write_out(block_.first(std::exchange(filled_, 0)));
+  write_out({block_.get(), std::exchange(filled_, 0)});
   if (limit_) limit_->wait(begun_, bytes_);
 }
 

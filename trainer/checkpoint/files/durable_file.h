@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/digest.h"
 #include "common/error.h"
@@ -44,9 +44,14 @@ class DurableFile {
   const SpeedLimit::Clock::time_point begun_ = SpeedLimit::Clock::now();
   int descriptor_ = -1;
   bool direct_ = true;
-  std::vector<std::byte> memory_;
-  std::span<std::byte> block_;  // a part of memory_, aligned for direct writes
-  size_t filled_ = 0;           // bytes of block_
+  struct Unmap {
+    void operator()(std::byte* block) const;
+  };
+  // Bytes that are not yet written, aligned for direct writes. They are mapped rather than taken
+  // from the heap: a ps writes each checkpoint on another thread of gRPC, and the heap of each of
+  // these threads would keep a block for good.
+  std::unique_ptr<std::byte, Unmap> block_;
+  size_t filled_ = 0;  // bytes of block_
   bool finished_ = false;
   uint64_t bytes_ = 0;
   uint32_t crc_ = 0;
