@@ -75,6 +75,12 @@ std::string copies_with_backup_workers(const Json& self) {
   return std::to_string(copies) + " with " + std::to_string(backup) + " backup workers";
 }
 
+std::string copies_on_gpus(const Json& self) {
+  const std::string device = string_or(member(self, "training"), "psDevice", "cpu");
+  const int64_t copies = integer_or(member(replica_specs(self), "ps"), "replication", 1);
+  return device == "cpu" || copies == 1 ? "" : std::to_string(copies);
+}
+
 std::string no_ps(const Json& self) {
   if (!has(self, "training") ||
       string_or(self, "strategy", "parameterServer") != "parameterServer") {
@@ -246,6 +252,7 @@ RuleCheck rule_check(const std::string& name) {
       {"nobody_computes", nobody_computes},
       {"fewer_ps_than_copies", fewer_ps_than_copies},
       {"copies_with_backup_workers", copies_with_backup_workers},
+      {"copies_on_gpus", copies_on_gpus},
       {"no_ps", no_ps},
       {"ps_in_collective", ps_in_collective},
       {"evaluation_with_ps", evaluation_with_ps},

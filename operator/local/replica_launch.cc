@@ -113,8 +113,10 @@ namespace {
 std::optional<std::string> gpus_of(const api::TrainingJob& job, api::Role role, int ordinal,
                                    int gpus) {
   const std::string device = string_or(job.training, "device", "auto");
-  if (gpus < 2 || job.training.is_null() || device == "cpu") return std::nullopt;
-  if (role == api::Role::ps) return "";
+  const bool ps_too = string_or(job.training, "psDevice", "cpu") == "cuda";
+  if (gpus < 2 || job.training.is_null() || (device == "cpu" && !ps_too)) return std::nullopt;
+  // A ps shares the GPU of the replica of its index, with which it then exchanges there.
+  if (role == api::Role::ps) return ps_too ? std::to_string(ordinal % gpus) : "";
   const Json& devices = member(job.training, "devices");
   const int each = devices.is_number_integer() ? devices.get<int>() : 1;
   std::string list;
@@ -141,6 +143,7 @@ std::vector<std::string> further_containers(const Json& pod_template) {
 
 std::optional<std::string> visible_gpus(const api::TrainingJob& job, api::Role role, int index,
                                         int gpus) {
+  if (role == api::Role::ps) return gpus_of(job, role, index, gpus);
   int before = index;
   for (const api::Role other : api::kRoles) {
     if (other == role) break;

@@ -43,20 +43,19 @@ const std::vector<std::string>& device_choices() {
   return choices;
 }
 
-std::vector<Device> choose_devices(const std::string& wanted, int count) {
+std::vector<Device> choose_devices(const std::string& wanted, int count, const char* field) {
   const auto& choices = device_choices();
   if (std::ranges::find(choices, wanted) == choices.end())
-    throw Invalid(
-        fmt::format("device: expected {}, found \"{}\", which is not available in this build",
-                    fmt::join(choices, " or "), wanted));
+    throw Invalid(fmt::format("{}: expected {}, found \"{}\", which is not available in this build",
+                              field, fmt::join(choices, " or "), wanted));
   const bool named = wanted == name_of(DeviceKind::cuda);
   const bool use_gpus = named || (wanted == choices.front() && cuda::gpu_count() > 0);
   if (use_gpus && cuda::gpu_count() < count)
-    throw Invalid(
-        fmt::format("device: expected {} GPU{} that this process can use, found {} "
-                    "(CUDA_VISIBLE_DEVICES {})",
-                    count, count == 1 ? "" : "s", cuda::gpu_count(), describe_visible_devices()),
-        kBadConfig);
+    throw Invalid(fmt::format("{}: expected {} GPU{} that this process can use, found {} "
+                              "(CUDA_VISIBLE_DEVICES {})",
+                              field, count, count == 1 ? "" : "s", cuda::gpu_count(),
+                              describe_visible_devices()),
+                  kBadConfig);
   std::vector<Device> devices;
   for (int ordinal = 0; ordinal < count; ++ordinal)
     devices.push_back({use_gpus ? DeviceKind::cuda : DeviceKind::cpu, ordinal});

@@ -18,6 +18,10 @@
 
 namespace muster::compute {
 
+namespace cuda {
+class Gpu;
+}
+
 enum class ElementType { uint8, float32 };
 inline size_t bytes_of(ElementType type) {
   return type == ElementType::uint8 ? 1 : sizeof(float);
@@ -68,6 +72,8 @@ class Engine {
   // The flat buffers, layout().size() floats each.
   virtual Memory& parameters() = 0;
   virtual Memory& gradients() = 0;
+  // Returns the GPU in which they lie; null: they do not lie in one GPU.
+  virtual cuda::Gpu* gpu_or_null() const { return nullptr; }
   // Allocates another flat buffer on this device, all zeros.
   virtual std::unique_ptr<Memory> allocate() const = 0;
 

@@ -352,6 +352,7 @@ TrainingSpec to_training_spec(const Json& training) {
   if (string_or(training, "precision", "float32") == "bfloat16")
     spec.precision = compute::Precision::bfloat16;
   spec.device = string_or(training, "device", "auto");
+  spec.ps_device = string_or(training, "psDevice", "cpu");
   spec.devices = static_cast<int>(integer_or(training, "devices", 1));
   spec.threads = static_cast<int>(integer_or(training, "threads", 0));
   spec.seed = static_cast<uint64_t>(integer_or(training, "seed", 1));

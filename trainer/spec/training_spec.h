@@ -104,6 +104,7 @@ struct TrainingSpec {
   bool export_onnx = true;
   compute::Precision precision = compute::Precision::float32;
   std::string device = "auto";
+  std::string ps_device = "cpu";
   int devices = 1;  // of one replica, each with batch_size samples a step
   int threads = 0;  // 0: by the CPU budget and the shape
   uint64_t seed = 1;

@@ -108,6 +108,7 @@ std::string grouped(int64_t number) {
 std::string progress_line(const api::TrainingJob& job, const Json& progress, size_t width) {
   const int64_t step = integer_or(progress, "step", 0);
   if (is_being_evaluated(job)) {
+    if (step <= 0) return std::string("the evaluator has not finished yet").substr(0, width);
     return fmt::format("trained to step {}; the evaluator looks at the final checkpoint",
                        grouped(step))
         .substr(0, width);

@@ -164,9 +164,11 @@ bool runs_trainer(const api::TrainingJob& job, api::Role role) {
   return command.is_null() || command.empty();
 }
 
-// Whether a replica computes on GPUs, as all but a ps do.
-bool needs_gpus(const api::TrainingJob& job, api::Role role) {
-  return role != api::Role::ps && string_or(job.training, "device", "") == "cuda";
+// How many GPUs a replica needs.
+int needed_gpus(const api::TrainingJob& job, api::Role role) {
+  if (role == api::Role::ps) return string_or(job.training, "psDevice", "") == "cuda" ? 1 : 0;
+  if (string_or(job.training, "device", "") != "cuda") return 0;
+  return static_cast<int>(integer_or(job.training, "devices", 1));
 }
 
 // Whether the template itself asks for GPUs or parts of them.
@@ -181,9 +183,8 @@ bool asks_for_gpus(const Json& container) {
 
 // Libraries of GPUs exchange data through shared memory, of which a container has 64 MiB by itself.
 void add_gpus(const api::TrainingJob& job, api::Role role, Json& spec, Json& container) {
-  const Json& devices = member(job.training, "devices");
   if (!asks_for_gpus(api::counting_container(job, role)))
-    container["resources"]["limits"][kGpus] = devices.is_number_integer() ? devices : Json(1);
+    container["resources"]["limits"][kGpus] = needed_gpus(job, role);
   spec["tolerations"].push_back({{"key", kGpus}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   spec["volumes"].push_back({{"name", kSharedMemoryVolume}, {"emptyDir", {{"medium", "Memory"}}}});
   container["volumeMounts"].push_back({{"name", kSharedMemoryVolume}, {"mountPath", "/dev/shm"}});
@@ -238,7 +239,7 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
                {"tolerations", Json::array({toleration("node.kubernetes.io/not-ready"),
                                             toleration("node.kubernetes.io/unreachable")})}};
   if (!job.training.is_null()) {
-    const bool gpus = needs_gpus(job, replica.role);
+    const bool gpus = needed_gpus(job, replica.role) > 0;
     add_trainer(job, settings, runs_trainer(job, replica.role), gpus, spec, container);
     if (!job.status.keys().empty()) add_keys(job, spec, container);
     if (gpus) add_gpus(job, replica.role, spec, container);

@@ -1,5 +1,6 @@
 // GB/s of parameters pushed and pulled, 50 MB each way, between one member and one ps that are
-// processes of their own: `bench_ps shm|grpc`, or what bounds it: `bench_ps memcpy|tcp`.
+// processes of their own: `bench_ps shm|grpc`, or what bounds it: `bench_ps memcpy|tcp`. On one GPU
+// with 1 GB each way: `bench_ps gpu`, and `bench_ps gpu-copy`, two copies of as much.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -17,7 +18,8 @@
 #include "tests/bench/ps/limits.h"
 #include "tests/unit/common/net/listener.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
-#include "trainer/compute/engine.h"
+#include "trainer/compute/cuda/gpus.h"
+#include "trainer/compute/device.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/group/grpc_server.h"
@@ -29,7 +31,9 @@
 namespace muster::bench {
 namespace {
 
-constexpr int64_t kInputs = 48000;  // times 256 units: 49.4 MB of parameters
+// Times 256 units: 49.4 MB of parameters, and 1.02 GB.
+constexpr int64_t kInputs = 48'000;
+constexpr int64_t kInputsOfGpu = 1'000'000;
 
 spec::TrainingSpec training() {
   spec::TrainingSpec spec;
@@ -39,14 +43,14 @@ spec::TrainingSpec training() {
   return spec;
 }
 
-compute::ParameterLayout layout() {
+compute::ParameterLayout layout(int64_t inputs) {
   compute::ModelSpec model = training().model;
-  model.input_shape = {kInputs};
+  model.input_shape = {inputs};
   model.label_count = 10;
   return compute::make_layout(model);
 }
 
-OpenRequest opening(const compute::ParameterLayout& layout) {
+OpenRequest opening(const compute::ParameterLayout& layout, int64_t inputs) {
   OpenRequest request;
   request.set_job_uid("uid");
   request.set_version("1");
@@ -54,7 +58,7 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
   request.set_layout_fingerprint(layout.fingerprint());
   request.set_generation(1);
   request.set_content(OpenRequest::INITIALIZE);
-  request.add_input_shape(kInputs);
+  request.add_input_shape(inputs);
   request.set_label_count(10);
   request.set_members(1);
   request.set_tickets_per_epoch(1 << 30);
@@ -62,20 +66,27 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
   return request;
 }
 
-[[noreturn]] void serve(const std::string& address, const group::Identity& identity) {
+// Returns the first GPU. Throws Invalid if there is none.
+std::unique_ptr<compute::cuda::Gpu> open_gpu() {
+  return compute::cuda::open_gpu(compute::choose_devices("cuda", 1)[0].ordinal);
+}
+
+[[noreturn]] void serve(const std::string& address, const group::Identity& identity, bool on_gpu) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const group::Pollers pollers(cpu_budget() / 2);
-  ps::ShardHost host(training(), ps::HostIdentity{"uid", "1", "training", "/", 0, 1});
+  std::shared_ptr<compute::cuda::Gpu> gpu;
+  if (on_gpu) gpu = open_gpu();
+  ps::ShardHost host(training(), ps::HostIdentity{"uid", "1", "training", "/", 0, 1}, gpu);
   ps::Server server(address, identity, {&host});
   for (;;) ::pause();
 }
 
 void open_shard(const std::string& address, const group::Identity& identity,
-                const compute::ParameterLayout& layout) {
+                const compute::ParameterLayout& layout, int64_t inputs) {
   ps::Control control({address}, identity, "uid");
   for (int tries = 0;; ++tries) {
     try {
-      control.open({{0, opening(layout)}}, std::chrono::seconds(10));
+      control.open({{0, opening(layout, inputs)}}, std::chrono::seconds(60));
       return;
     } catch (const Unavailable&) {
       if (tries == 100) throw;
@@ -86,11 +97,13 @@ void open_shard(const std::string& address, const group::Identity& identity,
 
 // Seconds of a round trip.
 double exchange_seconds(const std::string& address, const group::Identity& identity,
-                        const compute::ParameterLayout& layout, bool shared) {
+                        const compute::ParameterLayout& layout, int64_t inputs, bool shared,
+                        compute::cuda::Gpu* gpu) {
   const group::Pollers pollers(cpu_budget() / 2);
-  open_shard(address, identity, layout);
+  open_shard(address, identity, layout, inputs);
   std::unique_ptr<ps::MemberMemory> memory;
-  if (shared) memory = std::make_unique<ps::MemberMemory>(ps::SegmentShape{layout.size(), 1}, 0);
+  if (shared)
+    memory = std::make_unique<ps::MemberMemory>(ps::SegmentShape{layout.size(), 1}, 0, gpu);
   ps::Exchange exchange(
       layout.partition(1), 0, spec::SyncPolicy::sync,
       [&](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
@@ -101,12 +114,18 @@ double exchange_seconds(const std::string& address, const group::Identity& ident
         return ps::make_shm_link(std::move(stream), end, "ps");
       },
       memory.get());
-  std::vector<float> gradients(layout.size(), 1e-6f), parameters(layout.size());
+  std::vector<float> own_gradients(layout.size(), 1e-6f), own_parameters(layout.size());
   const ps::Exchange::Watch watch{{}, [] { return false; }};
   compute::LossSums sums;
   sums.rows = 1;
   sums.weight = 1;
   exchange.connect(1);
+  std::span<float> gradients = own_gradients, parameters = own_parameters;
+  if (gpu) {
+    gradients = memory->gradients();
+    parameters = memory->parameters();
+    gpu->put(gradients.data(), own_gradients.data(), gradients.size_bytes()).wait();
+  }
   ps::Exchange::Result result = exchange.align(parameters, watch);
   return median_seconds([&] {
     result = exchange.step(result.step, 0, sums, gradients, parameters, watch);
@@ -114,17 +133,33 @@ double exchange_seconds(const std::string& address, const group::Identity& ident
   });
 }
 
-double seconds_of(const std::string& what, const compute::ParameterLayout& layout) {
+// Seconds of two copies on the GPU.
+double gpu_copy_seconds(size_t bytes) {
+  const auto gpu = open_gpu();
+  const auto floats = static_cast<int64_t>(bytes / sizeof(float));
+  const compute::cuda::GpuArray<float> from(*gpu, floats), to(*gpu, floats);
+  return median_seconds([&] {
+    for (int i = 0; i < 2; ++i) gpu->upload(to.data(), from.data(), bytes);
+    gpu->wait();
+  });
+}
+
+double seconds_of(const std::string& what, int64_t inputs) {
+  const compute::ParameterLayout layout = bench::layout(inputs);
   const size_t bytes = layout.size() * sizeof(float);
   if (what == "memcpy") return memcpy_seconds(bytes);
   if (what == "tcp") return tcp_seconds(bytes);
-  if (what != "shm" && what != "grpc" && what != "grpc-tls")
-    throw std::runtime_error("expected shm, grpc, grpc-tls, memcpy or tcp, found " + what);
+  if (what == "gpu-copy") return gpu_copy_seconds(bytes);
+  if (what != "shm" && what != "grpc" && what != "grpc-tls" && what != "gpu")
+    throw std::runtime_error(
+        "expected shm, grpc, grpc-tls, gpu, memcpy, tcp or gpu-copy, found \"" + what + "\"");
   const group::Identity identity = what == "grpc-tls" ? group::new_identity() : group::Identity();
   const std::string address = free_address();
-  const pid_t server = ::fork();  // before gRPC has threads
-  if (server == 0) serve(address, identity);
-  const double seconds = exchange_seconds(address, identity, layout, what == "shm");
+  const pid_t server = ::fork();  // before gRPC has threads, and CUDA is used
+  if (server == 0) serve(address, identity, what == "gpu");
+  const auto gpu = what == "gpu" ? open_gpu() : nullptr;
+  const double seconds = exchange_seconds(address, identity, layout, inputs,
+                                          what == "shm" || what == "gpu", gpu.get());
   ::kill(server, SIGKILL);
   return seconds;
 }
@@ -135,9 +170,12 @@ double seconds_of(const std::string& what, const compute::ParameterLayout& layou
 int main(int argc, char** argv) {
   muster::keep_freed_memory();  // as the trainer does
   try {
-    const auto layout = muster::bench::layout();
-    const double seconds = muster::bench::seconds_of(argc > 1 ? argv[1] : "", layout);
-    const double gigabytes = 2e-9 * static_cast<double>(layout.size() * sizeof(float));
+    const std::string what = argc > 1 ? argv[1] : "";
+    const int64_t inputs =
+        what.starts_with("gpu") ? muster::bench::kInputsOfGpu : muster::bench::kInputs;
+    const size_t floats = muster::bench::layout(inputs).size();
+    const double seconds = muster::bench::seconds_of(what, inputs);
+    const double gigabytes = 2e-9 * static_cast<double>(floats * sizeof(float));
     fmt::print("{{\"gigabytesPerSecond\": {}, \"seconds\": {}}}\n", gigabytes / seconds, seconds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_ps: {}\n", error.what());

@@ -29,11 +29,6 @@ const Json& long_undisturbed_ps() {
   return result;
 }
 
-void expect_same(const Job& job, const Json& expected) {
-  for (const char* field : {"step", "weightsDigest", "trainLoss"})
-    EXPECT_EQ(job.result()[field], expected[field]) << field;
-}
-
 TEST(GroupTest, OnePsAChiefAndAWorkerLearnMnist) {
   const std::string mnist = std::string(MUSTER_SOURCE_DIR) + "/examples/data/mnist/";
   const auto source = [&](const std::string& set, const std::string& more) {

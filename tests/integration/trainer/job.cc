@@ -142,4 +142,9 @@ bool Job::wait_for_checkpoints(size_t count) const {
   });
 }
 
+void expect_same(const Job& job, const Json& expected) {
+  for (const char* field : {"step", "weightsDigest", "trainLoss"})
+    EXPECT_EQ(job.result()[field], expected[field]) << field;
+}
+
 }  // namespace muster::integration

@@ -65,6 +65,9 @@ class Job {
   std::map<Replica, std::unique_ptr<Process>> replicas_;
 };
 
+// Expects the same steps, weights to the bit and loss as of a job that `expected` is the result of.
+void expect_same(const Job& job, const Json& expected);
+
 // By TCP the members of a collective hold a state each.
 inline const Job::Environment kByTcp = {{"MUSTER_SHARED_MEMORY", "0"}};
 

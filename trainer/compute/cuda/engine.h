@@ -39,6 +39,7 @@ class CudaEngine : public Engine {
   Device device() const override { return device_; }
   Memory& parameters() override { return *parameters_; }
   Memory& gradients() override { return *gradients_; }
+  Gpu* gpu_or_null() const override { return gpu_.get(); }
   std::unique_ptr<Memory> allocate() const override;
   void use(Memory& parameters, Memory* gradients) override;
   void use_own() override;

@@ -39,7 +39,8 @@ class Recording {
 // A GPU with a queue of work. What is asked for is done in that order, after the call has returned;
 // memory that it reads or writes must stay until then. Any call may throw DeviceError, for an error
 // of that call or of earlier work, and Unavailable where memory or a library is missing. It has
-// one caller, except for fetch() and put().
+// one caller, except for fetch() and put(), and for what allocates, releases, offers and opens
+// memory.
 class Gpu {
  public:
   virtual ~Gpu() = default;
@@ -56,8 +57,21 @@ class Gpu {
   virtual void release(void* memory) noexcept = 0;
   virtual void* allocate_host(size_t bytes) = 0;
   virtual void release_host(void* memory) noexcept = 0;
+  // Memory, all zeros, that the host and kernels can address, and that lies in the GPU's memory:
+  // what the host reads is copied to it. Throws Unavailable if the GPU has none of this kind.
+  virtual void* allocate_shared(size_t bytes) = 0;
+  virtual void release_shared(void* memory) noexcept = 0;
 
-  // From host memory to the GPU's, and back.
+  // Lets other processes of this host use memory from allocate(). Returns what open() takes there.
+  // They should have closed it when it is released here: CUDA's documentation promises nothing of
+  // what they find there afterwards. Throws Unavailable if the GPU cannot share its memory.
+  virtual std::string offer(void* memory) = 0;
+  // Opens memory of `bytes` that a GPU of another process offers. Throws Invalid with the reason
+  // why it cannot: another host or container, or a GPU that this one cannot reach.
+  virtual void* open(const std::string& offer, size_t bytes) = 0;
+  virtual void close(void* opened) noexcept = 0;
+
+  // From host memory to the GPU's, and back; or within the GPU's.
   virtual void upload(void* to, const void* from, size_t bytes) = 0;
   virtual void download(void* to, const void* from, size_t bytes) = 0;
   virtual void clear(void* at, size_t bytes) = 0;

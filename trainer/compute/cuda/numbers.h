@@ -46,6 +46,15 @@ class Array {
     }
   }
 
+  // Returns what load() would return after store().
+  MUSTER_INLINE static float rounded(float value) {
+    if constexpr (Half) {
+      return float_of(static_cast<uint32_t>(upper_half(value)) << 16);
+    } else {
+      return value;
+    }
+  }
+
   // The N numbers from i on, N being 1, 4 or 8; i is a multiple of N, and the array is aligned to N
   // numbers, at most to 16 bytes.
   template <int N>

@@ -103,15 +103,15 @@ std::vector<float> TensorUpdate::ratios(const Optimizer& optimizer, const FlatBu
   return ratios;
 }
 
-void TensorUpdate::apply(const FlatBuffers& buffers) {
+void TensorUpdate::apply(const FlatBuffers& buffers, const float* before, float* copy) {
   gpu_.launch(Fetch{rules(), {}});
-  apply_fetched(buffers);
+  apply_fetched(buffers, before, copy);
 }
 
-void TensorUpdate::apply_fetched(const FlatBuffers& buffers) {
+void TensorUpdate::apply_fetched(const FlatBuffers& buffers, const float* before, float* copy) {
   if (pieces_.empty()) return;
-  gpu_.launch(
-      UpdateTensors{count(pieces_), gpu_pieces_.data(), gpu_rules_.data(), state_begin_, buffers});
+  gpu_.launch(UpdateTensors{count(pieces_), gpu_pieces_.data(), gpu_rules_.data(), state_begin_,
+                            buffers, before, copy});
 }
 
 }  // namespace muster::compute::cuda

@@ -27,10 +27,12 @@ class TensorUpdate {
   // update of the other `turn` may be under way meanwhile.
   void prepare(const Optimizer& optimizer, const UpdateArguments& arguments,
                const FlatBuffers& buffers, int turn = 0);
-  // Asks the GPU for the update of turn 0. It can be recorded.
-  void apply(const FlatBuffers& buffers);
+  // Asks the GPU for the update of turn 0. It can be recorded. `before` and `copy`: see
+  // UpdateTensors; only what is updated is moved there, and not frozen tensors.
+  void apply(const FlatBuffers& buffers, const float* before = nullptr, float* copy = nullptr);
   // Asks for the same update, of any turn, after rules() of that turn have been fetched.
-  void apply_fetched(const FlatBuffers& buffers);
+  void apply_fetched(const FlatBuffers& buffers, const float* before = nullptr,
+                     float* copy = nullptr);
   Fetch::Piece rules(int turn = 0) const;
 
  private:

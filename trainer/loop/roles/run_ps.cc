@@ -10,9 +10,12 @@
 #include "common/system/file.h"
 #include "common/text/whole_number.h"
 #include "trainer/checkpoint/store/store.h"
+#include "trainer/compute/cuda/gpus.h"
+#include "trainer/compute/device.h"
 #include "trainer/group/address.h"
 #include "trainer/group/leader_address_file.h"
 #include "trainer/group/storage_patience.h"
+#include "trainer/loop/gpu_report.h"
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/metrics/reporter.h"
@@ -44,6 +47,21 @@ seconds grace() {
   return std::max(seconds(1), seconds(*number) - kReserve);
 }
 
+// Returns the GPU that keeps the shards; null: the CPU does. Throws Invalid if it is missing or has
+// no memory of the kind that shards lie in.
+std::shared_ptr<compute::cuda::Gpu> open_gpu(const spec::TrainingSpec& spec) {
+  if (spec.ps_device != "cuda") return nullptr;
+  const compute::Device device = compute::choose_devices("cuda", 1, "psDevice").front();
+  std::shared_ptr<compute::cuda::Gpu> gpu = compute::cuda::open_gpu(device.ordinal);
+  try {
+    gpu->release_shared(gpu->allocate_shared(sizeof(float)));
+  } catch (const Unavailable& error) {
+    throw Invalid(std::string("psDevice: ") + error.what(), kBadConfig);
+  }
+  log::info("shards are kept on " + gpu->name());
+  return gpu;
+}
+
 // The shards that a ps is home to: its own, and the shard whose second copy it may hold.
 class Homes {
  public:
@@ -54,9 +72,14 @@ class Homes {
       throw Invalid("MUSTER_REPLICATION: expected 1 with backup workers, found " +
                         std::to_string(membership.replication),
                     kBadConfig);
+    const std::shared_ptr<compute::cuda::Gpu> gpu = open_gpu(spec);
+    if (membership.replication > 1 && gpu)
+      throw Invalid("MUSTER_REPLICATION: expected 1 with psDevice cuda, found " +
+                        std::to_string(membership.replication),
+                    kBadConfig);
     for (int i = 0; i < std::min(membership.replication, shards); ++i) {
       identity.shard = (membership.index - i + shards) % shards;
-      hosts_.push_back(std::make_unique<ps::ShardHost>(spec, identity));
+      hosts_.push_back(std::make_unique<ps::ShardHost>(spec, identity, gpu));
     }
   }
   std::vector<ps::ShardHost*> all() const {
@@ -202,6 +225,8 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   group::patiently(stop, [&] { group::require_writable(membership.storage); });
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
+  if (training.spec.ps_device == "cuda")
+    report_gpus(reporter, compute::choose_devices("cuda", 1, "psDevice"));
   const Homes homes(membership, training.spec, identity);
   ps::Server server(membership.own_address(), membership.identity, homes.all());
   StandbyLinks standbys(homes, membership);
@@ -236,6 +261,7 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   while (Clock::now() < until && !may_leave(client, homes, checkpoints)) {
     client.wait(never, {}, milliseconds(50), kForever);
     report(reporter, homes, counted);
+    homes.require_faultless();
   }
   return kTerminated;
 }

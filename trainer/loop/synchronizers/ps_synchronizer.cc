@@ -99,16 +99,30 @@ compute::Subtree replicas_of(const Assembly& assembly, bool sync, int rank) {
   return {first, first + devices};
 }
 
+// Returns the GPU in which a member's gradients and parameters are exchanged; null: in the host's
+// memory, where several gradients of a step are added up.
+compute::cuda::Gpu* gpu_of_exchange(const Assembly& assembly) {
+  const spec::TrainingSpec& spec = assembly.spec();
+  const bool alone = spec.devices == 1 && spec.gradient_accumulation == 1;
+  return spec.ps_device == "cuda" && alone ? assembly.engine->gpu_or_null() : nullptr;
+}
+
 std::unique_ptr<ps::MemberMemory> make_memory(const Assembly& assembly,
                                               const PsSynchronizer::Setup& setup) {
   if (!group::shared_memory_wanted()) {
     log::info("exchange through gRPC: MUSTER_SHARED_MEMORY is 0");
     return nullptr;
   }
+  const ps::SegmentShape shape{assembly.engine->layout().size(), static_cast<size_t>(setup.shards)};
+  const uint32_t spins = worthwhile_spins(setup.members * assembly.threads() + setup.shards);
   try {
-    return std::make_unique<ps::MemberMemory>(
-        ps::SegmentShape{assembly.engine->layout().size(), static_cast<size_t>(setup.shards)},
-        worthwhile_spins(setup.members * assembly.threads() + setup.shards));
+    if (compute::cuda::Gpu* gpu = gpu_of_exchange(assembly))
+      return std::make_unique<ps::MemberMemory>(shape, spins, gpu);
+  } catch (const Unavailable& error) {
+    log::warning(std::string("exchange through the host's memory: ") + error.what());
+  }
+  try {
+    return std::make_unique<ps::MemberMemory>(shape, spins);
   } catch (const Unavailable& error) {
     log::warning(std::string("exchange through gRPC: ") + error.what());
     return nullptr;
@@ -124,18 +138,24 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
       memory_(make_memory(assembly, setup_)),
       own_(memory_ ? 0 : 2 * assembly.engine->layout().size()),
-      parameters_(memory_ ? memory_->view().parameters()
-                          : std::span(own_).first(assembly.engine->layout().size())),
-      sum_(memory_ ? memory_->view().gradients() : std::span(own_).last(parameters_.size())),
       gradients_(assembly.devices(), /*exclusive=*/false),
-      devices_{replicas_of(assembly, sync_, setup_.rank), sum_},
+      devices_{replicas_of(assembly, sync_, setup_.rank), {}},
       sums_(static_cast<size_t>(gradients_.devices())),
       exchange_(
           compute::shard_ranges(assembly.spec().optimizer, assembly.engine->layout(),
                                 setup_.shards),
           static_cast<uint32_t>(setup_.rank), assembly.spec().policy,
           [this](const ps::LinkEnd& end) { return connect(end); }, memory_.get(),
-          assembly.spec().backup_workers > 0) {}
+          assembly.spec().backup_workers > 0) {
+  take_memory();
+}
+
+// Each connection has memory of its own: the host's at the same address, a GPU's at another.
+void PsSynchronizer::take_memory() {
+  const size_t size = assembly_.engine->layout().size();
+  parameters_ = memory_ ? memory_->parameters() : std::span(own_).first(size);
+  devices_.sum = memory_ ? memory_->gradients() : std::span(own_).last(size);
+}
 
 std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
   const auto ps = static_cast<size_t>(end.ps);
@@ -179,10 +199,10 @@ bool PsSynchronizer::start(std::stop_token stop) {
     generation_ = view->generation();
     under_way_ = false;
     addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
-    // Each connection has a segment of its own, at the same address.
     gradients_.release();
     exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
-    gradients_.pin(std::array{parameters_, sum_});
+    take_memory();
+    if (!memory_ || !memory_->gpu()) gradients_.pin(std::array{parameters_, devices_.sum});
     const auto result = exchange_.align(parameters_, watch());
     gradients_.load(parameters_);
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
@@ -257,7 +277,8 @@ compute::LossSums PsSynchronizer::compute_gradients() {
 Synchronizer::StepResult PsSynchronizer::step() {
   const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
   const compute::LossSums sums = compute_gradients();
-  auto exchanged = exchange_.step(position().step, work_.ticket, sums, sum_, parameters_, watch());
+  auto exchanged =
+      exchange_.step(position().step, work_.ticket, sums, devices_.sum, parameters_, watch());
   if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
   gradients_.load(parameters_);
   StepResult result;

@@ -52,6 +52,7 @@ class PsSynchronizer : public Synchronizer {
   void settle(const GroupView& view, const ps::Exchange::Result& result);
   void go_on(const ps::Exchange::Result& result);
   Work work_of(const Turn& turn) const;
+  void take_memory();
   uint64_t advance_to(uint64_t step, checkpoint::Position& position) const;
   compute::LossSums compute_gradients();
 
@@ -63,10 +64,9 @@ class PsSynchronizer : public Synchronizer {
   // parameters and the sum.
   const std::unique_ptr<ps::MemberMemory> memory_;
   compute::Floats own_;
-  const std::span<float> parameters_;
-  const std::span<float> sum_;  // of gradients
+  std::span<float> parameters_;
   ReplicaGradients gradients_;
-  const ReplicaGradients::Target devices_;
+  ReplicaGradients::Target devices_;     // has the memory for the sum of gradients
   std::vector<compute::LossSums> sums_;  // of each device
   std::vector<std::string> addresses_;   // of each ps, in the generation
   ps::Exchange exchange_;

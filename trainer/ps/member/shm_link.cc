@@ -15,15 +15,16 @@ class ShmLink : public ShardLink {
   ShmLink(std::unique_ptr<GrpcLink> stream, const LinkEnd& end, std::string name)
       : stream_(std::move(stream)),
         mailbox_(end.memory->view().mailbox(static_cast<size_t>(end.shard))),
-        gradients_(end.memory->view().gradients().subspan(end.range.begin, end.range.size())),
-        parameters_(end.memory->view().parameters().subspan(end.range.begin, end.range.size())),
+        gradients_(end.memory->gradients().subspan(end.range.begin, end.range.size())),
+        parameters_(end.memory->parameters().subspan(end.range.begin, end.range.size())),
+        gpu_(end.memory->gpu()),
         name_(std::move(name)) {}
 
   void send(const PushHeader& header, std::span<const float> gradients,
             std::span<float> parameters) override {
-    if (!accepted_) return stream_->send(header, gradients, parameters);
     wanted_ = parameters;
-    copy_unless_same(gradients, gradients_);
+    if (!accepted_) return send_by_stream(header, gradients);
+    if (!gpu_) copy_unless_same(gradients, gradients_);
     mailbox_.request = to_block(header);
     waiting_ = true;
     ++requests_;
@@ -33,7 +34,10 @@ class ShmLink : public ShardLink {
   State state() override {
     if (requests_ == 0) {
       const State state = stream_->state();
-      if (state == State::answered && !std::exchange(decided_, true)) decide();
+      if (state != State::answered) return state;
+      if (std::exchange(coming_, false) && stream_->reply().status == Status::ok)
+        gpu_->put(wanted_.data(), host_parameters_.data(), wanted_.size_bytes()).wait();
+      if (!std::exchange(decided_, true)) decide();
       return state;
     }
     // The reply is looked at first: after a rejection the stream's end is expected.
@@ -49,11 +53,22 @@ class ShmLink : public ShardLink {
     return std::atomic_ref<uint32_t>(mailbox_.answered).load(std::memory_order_acquire);
   }
 
+  // The stream sends and receives in the host's memory.
+  void send_by_stream(const PushHeader& header, std::span<const float> gradients) {
+    if (!gpu_) return stream_->send(header, gradients, wanted_);
+    host_gradients_.resize(gradients.size());
+    host_parameters_.resize(wanted_.size());
+    if (!gradients.empty())
+      gpu_->fetch(host_gradients_.data(), gradients.data(), gradients.size_bytes()).wait();
+    coming_ = !wanted_.empty();
+    stream_->send(header, host_gradients_, host_parameters_);
+  }
+
   void decide() {
     const GrpcLink::Decision decision = stream_->decision();
     accepted_ = decision.shared_memory == Reply::ACCEPTED;
     if (accepted_) {
-      log::info(name_ + ": exchange through shared memory");
+      log::info(name_ + ": exchange through shared memory" + (gpu_ ? " of a GPU" : ""));
     } else if (decision.shared_memory == Reply::REFUSED) {
       log::info(name_ + ": exchange through gRPC; shared memory: " + decision.refusal);
     } else {
@@ -65,13 +80,19 @@ class ShmLink : public ShardLink {
     waiting_ = false;
     const ReplyBlock block = mailbox_.reply;
     reply_ = from_block(block);
-    if (reply_.status == Status::ok) copy_unless_same(parameters_.first(wanted_.size()), wanted_);
+    if (reply_.status == Status::ok && !gpu_)
+      copy_unless_same(parameters_.first(wanted_.size()), wanted_);
   }
 
+  // With a GPU: what the stream sends and receives, also while it is closed, and whether its answer
+  // is still to be copied.
+  compute::Floats host_gradients_, host_parameters_;
+  bool coming_ = false;
   const std::unique_ptr<GrpcLink> stream_;
   Mailbox& mailbox_;
   const std::span<float> gradients_;
   const std::span<float> parameters_;
+  compute::cuda::Gpu* const gpu_;  // whose memory both are; null: they are the host's
   const std::string name_;
   std::span<float> wanted_;
   bool decided_ = false;

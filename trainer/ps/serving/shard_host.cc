@@ -24,8 +24,11 @@ namespace muster::ps {
 namespace fs = std::filesystem;
 using compute::Range;
 
-ShardHost::ShardHost(spec::TrainingSpec spec, HostIdentity identity)
-    : spec_(std::move(spec)), identity_(std::move(identity)) {}
+ShardHost::ShardHost(spec::TrainingSpec spec, HostIdentity identity,
+                     std::shared_ptr<compute::cuda::Gpu> gpu)
+    : spec_(std::move(spec)), identity_(std::move(identity)), gpu_(std::move(gpu)) {
+  if (gpu_) gpu_floats_ = std::make_shared<GpuFloats>(gpu_);
+}
 
 void ShardHost::on_answers(Deliver deliver) {
   const MutexLock lock(mutex_);
@@ -54,6 +57,17 @@ int update_threads(size_t floats, int shards) {
   constexpr size_t kWorthAThread = 64 << 10;
   const size_t worth = std::min<size_t>(floats / kWorthAThread, 64);
   return std::clamp(static_cast<int>(worth), 1, std::max(1, cpu_budget() / std::max(1, shards)));
+}
+
+// CUDA moves to the host what the GPU has no room for.
+void warn_if_too_large(const Shard::Shape& shape, size_t slots, size_t free) {
+  const size_t versions = shape.policy == SyncPolicy::sync ? 3 : 2;
+  const size_t bytes = shape.range.size() * sizeof(float) * (versions + 2 * slots + 1);
+  if (bytes <= free) return;
+  log::warning(fmt::format(
+      "shard {} takes {} MB on its GPU, of which {} MB are free: the rest is moved to and from the "
+      "host's memory, which is slow; use more ps, or psDevice cpu",
+      shape.shard, bytes >> 20, free >> 20));
 }
 
 // Returns a folder below the storage, which rank 0 has named.
@@ -121,9 +135,21 @@ void ShardHost::build(const OpenRequest& request) {
   shape.backup_workers = static_cast<uint32_t>(spec_.backup_workers);
   shape.max_staleness = static_cast<uint64_t>(spec_.max_staleness);
   shape.bfloat16 = spec_.wire == WireType::bfloat16;
-  hosted_.emplace(Shard(shape, *built_->optimizer, spec_.schedule,
-                        update_threads(shape.range.size(), identity_.shards)),
-                  identity_.incarnation);
+  const compute::Optimizer& optimizer = *built_->optimizer;
+  if (gpu_) {
+    warn_if_too_large(shape, optimizer.slot_names().size(), gpu_->free_bytes());
+    try {
+      auto update =
+          std::make_unique<GpuUpdate>(*gpu_, gpu_floats_, optimizer, shape.range, shape.bfloat16);
+      hosted_.emplace(Shard(shape, optimizer, spec_.schedule, std::move(update)),
+                      identity_.incarnation);
+    } catch (const Unavailable& error) {
+      throw DeviceError(error.what(), /*lost=*/false);
+    }
+  } else {
+    const int threads = update_threads(shape.range.size(), identity_.shards);
+    hosted_.emplace(Shard(shape, optimizer, spec_.schedule, threads), identity_.incarnation);
+  }
 }
 
 // Precondition: a generation was opened.
@@ -166,7 +192,11 @@ Shard::Content ShardHost::restored(const Built& built, const OpenRequest& reques
 ShardState ShardHost::open(const OpenRequest& request) {
   MutexLock lock(mutex_);
   check(request);
-  if (!hosted_) build(request);
+  const auto ask = [&](const auto& work) MUSTER_REQUIRES(mutex_) {
+    with_shard_locked(work, /*may_refuse=*/true);
+    require_device_locked();
+  };
+  if (!hosted_) ask([&]() MUSTER_REQUIRES(mutex_) { build(request); });
   Shard::Content content;
   if (hosted_->loads(request)) {
     const Built& built = *built_;
@@ -176,7 +206,8 @@ ShardState ShardHost::open(const OpenRequest& request) {
     lock.lock();
   }
   const auto load = [&](const OpenRequest&) { return std::move(content); };
-  const ShardState state = hosted_->open(request, load, answers_);
+  ShardState state;
+  ask([&]() MUSTER_REQUIRES(mutex_) { state = hosted_->open(request, load, answers_); });
   deliver_locked();
   acknowledged_.notify_all();  // what the second copy would say is of no more use
   return state;
@@ -184,6 +215,7 @@ ShardState ShardHost::open(const OpenRequest& request) {
 
 SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
   const MutexLock lock(mutex_);
+  require_device_locked();
   if (!hosted_) throw Unavailable("expected a shard to copy, found it empty");
   SnapshotReply reply = hosted_->snapshot(request);
   feed_standby_locked();  // the second copy is asked for its digest
@@ -192,6 +224,7 @@ SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
 
 HostedShard::Copy ShardHost::to_write(const WriteRequest& request) {
   const MutexLock lock(mutex_);
+  require_device_locked();
   if (!hosted_) throw Unavailable("expected a snapshot to write, found an empty shard");
   const bool hurried =
       hurried_.generation() == request.generation() && hurried_.step() == request.step();
@@ -228,7 +261,13 @@ WriteReply ShardHost::write(const WriteRequest& request) {
     file->set_crc32c(entry.crc32c);
   }
   require_same_second_copy(copy);
+  const MutexLock lock(mutex_);
+  require_device_locked();  // what was read of it may be anything
   return reply;
+}
+
+void ShardHost::require_device_locked() const {
+  if (failure_) throw Unavailable("the GPU that keeps the shard has failed");
 }
 
 // A bit that flips in the memory of one of the two processes would otherwise stay unseen. The
@@ -271,6 +310,7 @@ std::string ShardHost::the_copies() const {
 
 void ShardHost::require_faultless() const {
   const MutexLock lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
   const int times = hosted_ ? hosted_->differences_in_a_row() : 0;
   if (times < kMostDifferences) return;
   throw DeviceError(
@@ -299,6 +339,7 @@ std::optional<MemberMailbox::Place> ShardHost::place() const {
   place.shard = static_cast<size_t>(identity_.shard);
   place.range = hosted_->shard().shape().range;
   place.bfloat16 = spec_.wire == WireType::bfloat16;
+  place.gpu = gpu_.get();
   return place;
 }
 
@@ -316,7 +357,8 @@ std::string ShardHost::objection(const ExchangeHello& hello) const {
 }
 
 void ShardHost::deliver_locked() {
-  if (deliver_ && hosted_ && !answers_.empty()) deliver_(hosted_->shard(), answers_);
+  if (deliver_ && hosted_ && !answers_.empty())
+    with_shard_locked([&]() MUSTER_REQUIRES(mutex_) { deliver_(hosted_->shard(), answers_); });
   answers_.clear();
   feed_standby_locked();
 }
@@ -326,11 +368,43 @@ void ShardHost::feed_standby_locked() {
   while (const auto message = hosted_->next_forward()) send_to_standby_(*message);
 }
 
+// Returns false if the GPU fails, or has failed before: then it can tell nothing of the shard, and
+// only a new process can use it again. `may_refuse`: Unavailable, which `work` throws, is the
+// caller's; otherwise the GPU has too little memory.
+template <class Work>
+bool ShardHost::with_shard_locked(const Work& work, bool may_refuse) {
+  if (failure_) return false;
+  try {
+    work();
+    return true;
+  } catch (const DeviceError&) {
+    failure_ = std::current_exception();
+  } catch (const Unavailable&) {
+    if (may_refuse || !gpu_) throw;
+    failure_ = std::current_exception();
+  }
+  answers_.clear();
+  return false;
+}
+
+// Returns buffers that the device of the shard can address.
+Shard::Buffers ShardHost::near_locked(uint64_t session, const Shard::Buffers& buffers) {
+  if (!gpu_ || buffers.on_gpu) return buffers;
+  const std::span<const float> from = buffers.gradients;
+  const auto at = near_.try_emplace(session, *gpu_, static_cast<int64_t>(from.size())).first;
+  const std::span<const float> copy(at->second.data(), from.size());
+  gpu_->put(at->second.data(), from.data(), from.size_bytes()).wait();
+  return {copy, {}, true};
+}
+
 bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
   const MutexLock lock(mutex_);
   if (!hosted_ || buffers.gradients.size() != hosted_->shard().shape().range.size()) return false;
   const uint64_t conflicting = hosted_->shard().counts().conflicting;
-  hosted_->shard().push(session, header, buffers, answers_);
+  if (!with_shard_locked([&]() MUSTER_REQUIRES(mutex_) {
+        hosted_->shard().push(session, header, near_locked(session, buffers), answers_);
+      }))
+    return false;
   if (hosted_->shard().counts().conflicting > conflicting)
     log::warning("member " + std::to_string(header.rank) + " has sent its push of step " +
                      std::to_string(header.step) +
@@ -343,7 +417,9 @@ bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Bu
 bool ShardHost::pull(uint64_t session, const PushHeader& header) {
   const MutexLock lock(mutex_);
   if (!hosted_) return false;
-  hosted_->shard().pull(session, header, answers_);
+  if (!with_shard_locked(
+          [&]() MUSTER_REQUIRES(mutex_) { hosted_->shard().pull(session, header, answers_); }))
+    return false;
   deliver_locked();
   return true;
 }
@@ -418,7 +494,10 @@ size_t ShardHost::most_forwarded() const {
 
 void ShardHost::detach(uint64_t session) {
   const MutexLock lock(mutex_);
-  if (hosted_) hosted_->shard().detach(session, answers_);
+  if (hosted_)
+    with_shard_locked([&]()
+                          MUSTER_REQUIRES(mutex_) { hosted_->shard().detach(session, answers_); });
+  near_.erase(session);
   deliver_locked();
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +14,7 @@
 #include "common/threads/mutex.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/store/checkpoint.h"
+#include "trainer/ps/shard/gpu_update.h"
 #include "trainer/ps/shard/hosted_shard.h"
 #include "trainer/ps/transport/member_mailbox.h"
 #include "trainer/ps/transport/wire.h"
@@ -37,7 +40,10 @@ class ShardHost {
   // Called, under the lock, with the answers that have become due.
   using Deliver = std::function<void(const Shard&, const Shard::Answers&)>;
 
-  ShardHost(spec::TrainingSpec spec, HostIdentity identity);
+  // `gpu` keeps the shard and updates it; null: the CPU does. Members may go on using what they got
+  // of the shard while the GPU is there.
+  ShardHost(spec::TrainingSpec spec, HostIdentity identity,
+            std::shared_ptr<compute::cuda::Gpu> gpu = nullptr);
 
   void on_answers(Deliver deliver);
   bool is_of(std::string_view job_uid) const { return job_uid == identity_.job_uid; }
@@ -45,18 +51,19 @@ class ShardHost {
   // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and as
   // checkpoint::load does.
   ShardState open(const OpenRequest& request);
-  // Throws Unavailable if the generation is not the current one.
+  // Throws Unavailable if the generation is not the current one, or the shard's GPU has failed.
   SnapshotReply snapshot(const SnapshotRequest& request);
   // Throws WriteError; Invalid (kDiverged) for values that are not finite; Unavailable if the
-  // second copy of the shard has had another state at that step.
+  // second copy of the shard has had another state at that step, or the shard's GPU has failed.
   WriteReply write(const WriteRequest& request);
   // Makes the write under way, or the requested snapshot's once it begins, go on at full speed.
   void hurry(const HurryRequest& request);
 
   int shard() const { return identity_.shard; }
   ShardState state() const;
-  // Throws DeviceError if the second copy has differed again and again: the group would otherwise
-  // go back without end. Which of the two machines is faulty is not known.
+  // Throws what the GPU has thrown: the shard is lost with it. Throws DeviceError if the second
+  // copy has differed again and again: the group would otherwise go back without end. Which of the
+  // two machines is faulty is not known.
   void require_faultless() const;
   Shard::Counts counts() const;
   WireType wire() const { return spec_.wire; }
@@ -68,7 +75,7 @@ class ShardHost {
   std::string objection(const ExchangeHello& hello) const;
 
   // The data path: call the Shard and deliver the answers. push() and pull() return false if no
-  // generation was ever opened.
+  // generation was ever opened, or the shard's GPU has failed.
   bool push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers);
   bool pull(uint64_t session, const PushHeader& header);
   void detach(uint64_t session);
@@ -109,6 +116,11 @@ class ShardHost {
   const Built& built() const;
   Shard::Content initial(const Built& built, const OpenRequest& request) const;
   Shard::Content restored(const Built& built, const OpenRequest& request) const;
+  void require_device_locked() const MUSTER_REQUIRES(mutex_);
+  template <class Work>
+  bool with_shard_locked(const Work& work, bool may_refuse = false) MUSTER_REQUIRES(mutex_);
+  Shard::Buffers near_locked(uint64_t session, const Shard::Buffers& buffers)
+      MUSTER_REQUIRES(mutex_);
   void deliver_locked() MUSTER_REQUIRES(mutex_);
   HostedShard::Copy to_write(const WriteRequest& request);
   void require_same_second_copy(const HostedShard::Copy& copy);
@@ -116,12 +128,17 @@ class ShardHost {
 
   const spec::TrainingSpec spec_;
   const HostIdentity identity_;
+  const std::shared_ptr<compute::cuda::Gpu> gpu_;  // outlives all that lies in its memory
+  std::shared_ptr<GpuFloats> gpu_floats_;          // with a GPU; never changes
 
   mutable Mutex mutex_;
   ConditionVariable acknowledged_;
   Deliver deliver_ MUSTER_GUARDED_BY(mutex_);
   std::unique_ptr<const Built> built_ MUSTER_GUARDED_BY(mutex_);
   std::optional<HostedShard> hosted_ MUSTER_GUARDED_BY(mutex_);
+  std::exception_ptr failure_ MUSTER_GUARDED_BY(mutex_);  // of the GPU
+  // On the GPU, by session: gradients that have come to the host's memory.
+  std::map<uint64_t, compute::cuda::GpuArray<float>> near_ MUSTER_GUARDED_BY(mutex_);
   Shard::Answers answers_ MUSTER_GUARDED_BY(mutex_);
   SendToStandby send_to_standby_ MUSTER_GUARDED_BY(mutex_);
   HurryRequest hurried_ MUSTER_GUARDED_BY(mutex_);  // the last one

@@ -38,7 +38,6 @@ BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool 
 }
 
 BlockUpdate::~BlockUpdate() = default;
-BlockUpdate::BlockUpdate(BlockUpdate&&) noexcept = default;
 
 template <class Work>
 void BlockUpdate::each_share(size_t gradients, bool together, const Work& work) {
@@ -100,6 +99,10 @@ void BlockUpdate::sum(Gradients gradients, std::span<float> to, bool together) {
   each_block(to.size(), gradients.size(), together, [&](Share& share, Range block) {
     std::copy_n(sum_block(share, block, gradients, 0), block.size(), to.begin() + block.begin);
   });
+}
+
+void BlockUpdate::keep(std::span<const float> gradients, std::span<float> to) {
+  std::ranges::copy(gradients, to.begin());
 }
 
 const float* BlockUpdate::summed(Share& share, Range block, const Buffers& buffers) const {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "trainer/compute/optimizer.h"
 #include "trainer/compute/tensor_ratios.h"
+#include "trainer/ps/shard/shard_update.h"
 
 namespace muster::host {
 class Team;
@@ -15,36 +15,21 @@ struct Arithmetic;
 
 namespace muster::ps {
 
-// One update of a shard's range, block by block, so that a block stays in the cache while it is
-// summed, applied and copied. Every float is computed by itself, in the same order: neither blocks
+// An update on the CPU, block by block, so that a block stays in the cache while it is summed,
+// applied and copied. Every float is computed by itself, in the same order: neither blocks
 // nor threads change a bit. An optimizer that needs whole tensors measures the whole range before
 // any block is applied.
-class BlockUpdate {
+class BlockUpdate : public ShardUpdate {
  public:
-  using Gradients = std::span<const std::span<const float>>;
-  struct Buffers {
-    std::span<const float> from;  // the parameters before
-    std::span<float> to;          // those after; may be the same memory
-    // Summed in a fixed tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + 6), whatever the order of arrival.
-    Gradients gradients;
-    std::span<const float> sum;  // the gradients' sum, if already made
-    std::span<const std::span<const float>> slots_from;
-    std::span<const std::span<float>> slots;   // slots after; may be the same memory
-    std::span<const std::span<float>> copies;  // of the parameters after
-  };
-
   // `rounded`: rounds gradients and copies to bfloat16, as if they had been sent so. Throws
   // Unavailable if the system gives no threads. `optimizer` must outlive it.
   BlockUpdate(const compute::Optimizer& optimizer, int threads, bool rounded = false);
-  ~BlockUpdate();
-  BlockUpdate(BlockUpdate&&) noexcept;
+  ~BlockUpdate() override;
 
-  // Makes the update. Every buffer has range.size() floats. `together`: with all threads. One
-  // caller at a time. Throws Invalid if the optimizer needs whole tensors and the range cuts one.
   void run(compute::Range range, const compute::UpdateArguments& arguments, const Buffers& buffers,
-           bool together);
-  // Writes the gradients' sum to `to`, as run() makes it.
-  void sum(Gradients gradients, std::span<float> to, bool together);
+           bool together) override;
+  void sum(Gradients gradients, std::span<float> to, bool together) override;
+  void keep(std::span<const float> gradients, std::span<float> to) override;
 
  private:
   struct Share;

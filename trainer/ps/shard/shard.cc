@@ -6,6 +6,7 @@
 
 #include "common/digest.h"
 #include "common/error.h"
+#include "trainer/ps/shard/block_update.h"
 #include "trainer/ps/shard/copy.h"
 #include "trainer/ps/shard/shard_policy.h"
 
@@ -45,8 +46,13 @@ Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
 
 Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
              int threads)
+    : Shard(shape, optimizer, schedule,
+            std::make_unique<BlockUpdate>(optimizer, threads, shape.bfloat16)) {}
+
+Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
+             std::unique_ptr<ShardUpdate> update)
     : shape_(shape),
-      update_(optimizer, threads, shape.bfloat16),
+      update_(std::move(update)),
       schedule_(schedule),
       slot_count_(optimizer.slot_names().size()),
       policy_(make(shape.policy)),
@@ -61,10 +67,22 @@ ShardPolicy& Shard::policy() {
   return *policy_;
 }
 
+// Returns memory for the shard's own floats, all zeros.
+compute::Floats Shard::floats(size_t count) const {
+  return compute::Floats(count, compute::CacheLineAllocator<float>(update_->memory().get()));
+}
+
 void Shard::load(Content content) {
-  versions_.load(std::move(content.parameters), lockstep_ ? 2 : 1);
+  const auto own = [&](compute::Floats& values) {
+    if (!update_->memory()) return std::move(values);
+    compute::Floats moved = floats(values.size());
+    std::ranges::copy(std::exchange(values, {}), moved.begin());
+    return moved;
+  };
+  const auto memory = update_->memory();
+  versions_.load(own(content.parameters), lockstep_ ? 2 : 1, memory);
   slots_.clear();
-  for (auto& slot : content.slots) slots_.emplace_back().load(std::move(slot), 1);
+  for (auto& slot : content.slots) slots_.emplace_back().load(own(slot), 1, memory);
   step_ = content.step;
   optimizer_t_ = content.optimizer_t;
   committed_ = {};
@@ -153,15 +171,15 @@ ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence
 }
 
 // With a standby the sum is made first, so that it is sent while the update is applied here.
-bool Shard::apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
+bool Shard::apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
                   std::span<const std::span<float>> copies) {
-  BlockUpdate::Buffers buffers;
+  ShardUpdate::Buffers buffers;
   buffers.gradients = gradients;
   buffers.copies = copies;
   if (log_.mode() != StandbyLog::Mode::off) {
     StandbyLog::Update& entry = log_.add(shape_.range.size());
     entry.header = update;
-    update_.sum(gradients, entry.gradients.values(), lockstep_);
+    update_->sum(gradients, entry.gradients.values(), lockstep_);
     buffers.sum = entry.gradients.values();
     log_.added();
   }
@@ -170,7 +188,7 @@ bool Shard::apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
 
 // Makes one step, on the serving or the second copy. The shard's own buffers are added to
 // `buffers`.
-bool Shard::take_step(const ForwardUpdate& update, BlockUpdate::Buffers buffers) {
+bool Shard::take_step(const ForwardUpdate& update, ShardUpdate::Buffers buffers) {
   const compute::LossSums sums = get_sums(update.sums());
   if (lockstep_) {
     committed_ = sums;
@@ -197,7 +215,7 @@ bool Shard::take_step(const ForwardUpdate& update, BlockUpdate::Buffers buffers)
   }
   buffers.slots_from = slots_before_;
   buffers.slots = slot_views_;
-  update_.run(shape_.range, arguments, buffers, lockstep_);
+  update_->run(shape_.range, arguments, buffers, lockstep_);
   return true;
 }
 
@@ -253,7 +271,7 @@ bool Shard::follow(const ForwardUpdate& update, std::span<const float> gradients
   if (update.step() > step_ || gradients.size() != shape_.range.size()) return false;
   if (!get_sums(update.sums()).plausible() || !tickets_.may_follow(update.next_ticket()))
     return false;
-  BlockUpdate::Buffers buffers;
+  ShardUpdate::Buffers buffers;
   buffers.sum = gradients;
   take_step(update, buffers);
   tickets_.follow(update.next_ticket());

@@ -8,8 +8,8 @@
 #include "trainer/checkpoint/files/epoch_sums.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/compute/schedule.h"
-#include "trainer/ps/shard/block_update.h"
 #include "trainer/ps/shard/messages.h"
+#include "trainer/ps/shard/shard_update.h"
 #include "trainer/ps/shard/standby_log.h"
 #include "trainer/ps/shard/tickets.h"
 #include "trainer/ps/shard/versions.h"
@@ -90,12 +90,16 @@ class Shard {
   struct Buffers {
     std::span<const float> gradients;
     std::span<float> parameters;  // the new ones, written within the update; or empty
+    bool on_gpu = false;          // they lie in the memory of the GPU that keeps the shard
   };
 
-  // `threads` is the number of threads that apply an update if all members wait for it. References
-  // must outlive the shard. Throws Unavailable if the system gives no threads.
+  // A shard on the CPU. `threads` is the number of threads that apply an update if all members wait
+  // for it. References must outlive the shard. Throws Unavailable if the system gives no threads.
   Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
         int threads = 1);
+  // A shard that `update` keeps and updates.
+  Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
+        std::unique_ptr<ShardUpdate> update);
   ~Shard();
   Shard(Shard&&) noexcept;
 
@@ -163,12 +167,13 @@ class Shard {
 
   ShardPolicy& policy();
   bool admits(uint64_t session, const PushHeader& header, Answers& answers);
-  bool apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
+  bool apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
              std::span<const std::span<float>> copies);
-  bool take_step(const ForwardUpdate& update, BlockUpdate::Buffers buffers);
+  bool take_step(const ForwardUpdate& update, ShardUpdate::Buffers buffers);
+  compute::Floats floats(size_t count) const;
 
   Shape shape_;
-  BlockUpdate update_;
+  std::unique_ptr<ShardUpdate> update_;
   const compute::Schedule& schedule_;
   size_t slot_count_;
   std::unique_ptr<ShardPolicy> policy_;

@@ -41,9 +41,20 @@ class ShardPolicy {
   // Makes an update with the sum of `gradients`, and writes the parameters after it to each of
   // `copies` too. Returns false if there are no rows: the parameters and `copies` then stay
   // unchanged. Every span has as many floats as the shard.
-  bool apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
+  bool apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
              std::span<const std::span<float>> copies) {
     return shard_->apply(update, gradients, copies);
+  }
+  // Copies gradients, which may lie elsewhere, to the shard's own floats.
+  void copy(std::span<const float> gradients, compute::Floats& to) const {
+    if (to.size() != gradients.size()) to = shard_->floats(gradients.size());
+    shard_->update_->keep(gradients, to);
+  }
+  // Returns gradients where the host can read them: in place, or in `copied`.
+  std::span<const float> readable(std::span<const float> gradients, compute::Floats& copied) const {
+    if (!shard_->update_->memory()) return gradients;
+    copy(gradients, copied);
+    return copied;
   }
   // Counts a push that has come before. `same`: its content is the same, as far as that is known.
   void count_repeated(bool same) { ++(same ? counts().duplicates : counts().conflicting); }

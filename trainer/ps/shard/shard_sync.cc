@@ -131,7 +131,9 @@ class Synchronous final : public ShardPolicy {
 
   // Whether the gradients are the same to the bit, as they are summed. They are compared only when
   // a push comes again, which is rare.
-  bool same(std::span<const float> a, std::span<const float> b) const {
+  bool same(std::span<const float> one, std::span<const float> other) const {
+    compute::Floats copies[2];
+    const std::span<const float> a = readable(one, copies[0]), b = readable(other, copies[1]);
     if (!shard().shape().bfloat16) return std::ranges::equal(as_bytes(a), as_bytes(b));
     const host::Arithmetic& arithmetic = host::arithmetic();
     const auto rounded = [&](std::span<const float> values) {
@@ -149,8 +151,8 @@ class Synchronous final : public ShardPolicy {
     std::erase_if(waiters, [&](const Waiter& waiter) { return waiter.session == session; });
   }
 
-  static void keep(Pending& pending) {
-    pending.kept.assign(pending.gradients.begin(), pending.gradients.end());
+  void keep(Pending& pending) const {
+    copy(pending.gradients, pending.kept);
     pending.gradients = pending.kept;
   }
 

@@ -6,8 +6,10 @@
 
 namespace muster::ps {
 
-void Versions::load(compute::Floats values, int spares) {
-  current_ = Lendable(std::move(values));
+void Versions::load(compute::Floats values, int spares,
+                    std::shared_ptr<compute::FloatMemory> memory) {
+  memory_ = std::move(memory);
+  current_ = Lendable(std::move(values), memory_);
   previous_ = {};
   spare_.clear();
   for (int i = 0; i < spares; ++i) spare_.push_back(make());
@@ -22,7 +24,8 @@ Lendable::Loan Lendable::lend() const {
 }
 
 Lendable Versions::make() const {
-  return Lendable(compute::Floats(current_.values().size()));
+  const compute::CacheLineAllocator<float> allocator(memory_.get());
+  return Lendable(compute::Floats(current_.values().size(), allocator), memory_);
 }
 
 // Takes the latest spare that is not lent: it may still be in the cache.

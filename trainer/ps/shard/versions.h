@@ -17,7 +17,10 @@ class Lendable {
   using Loan = std::shared_ptr<const compute::Floats>;
 
   Lendable() = default;  // none
-  explicit Lendable(compute::Floats values) : buffer_(std::make_shared<Buffer>()) {
+  // `memory`, in which the values lie, is kept for as long as they are; null: the heap.
+  explicit Lendable(compute::Floats values, std::shared_ptr<compute::FloatMemory> memory = nullptr)
+      : buffer_(std::make_shared<Buffer>()) {
+    buffer_->memory = std::move(memory);
     buffer_->values = std::move(values);
   }
   explicit operator bool() const { return buffer_ != nullptr; }
@@ -32,6 +35,7 @@ class Lendable {
 
  private:
   struct Buffer {
+    std::shared_ptr<compute::FloatMemory> memory;  // outlives the values
     compute::Floats values;
     std::atomic<size_t> loans = 0;
   };
@@ -47,8 +51,9 @@ class Versions {
   using Loan = Lendable::Loan;
 
   // `spares` is the number of spare buffers to make now, so that a step never waits for the
-  // system's memory.
-  void load(compute::Floats values, int spares = 0);
+  // system's memory. All buffers are in `memory`, as `values` are; null: the heap.
+  void load(compute::Floats values, int spares = 0,
+            std::shared_ptr<compute::FloatMemory> memory = nullptr);
 
   std::span<const float> current() const { return current_.values(); }
   std::span<const float> previous() const { return previous_.values(); }  // empty: there is none
@@ -68,6 +73,7 @@ class Versions {
   Lendable take();
   void forget_spares();
 
+  std::shared_ptr<compute::FloatMemory> memory_;
   Lendable current_;
   Lendable previous_;
   std::vector<Lendable> spare_;  // of earlier versions, perhaps still lent

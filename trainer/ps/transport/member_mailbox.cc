@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kGlance{500};
 }  // namespace
 
 MemberMailbox::MemberMailbox(const SharedMemoryOffer& offer, const Place& place)
-    : memory_(offer, place.shape),
+    : memory_(offer, place.shape, place.gpu),
       place_(place),
       mailbox_(memory_.view().mailbox(place.shard)),
       rounding_(place.bfloat16 ? &host::arithmetic() : nullptr),
@@ -53,17 +53,32 @@ void MemberMailbox::run(const Receive& receive) {
 
 void MemberMailbox::answer(const ReplyHeader& header, std::span<const float> values) {
   const std::span<float> to = parameters();
-  if (values.size() == to.size()) give(values, to, rounding_);
+  if (!values.empty() && values.size() == to.size()) {
+    if (on_gpu()) {
+      give_on_gpu(values, to);
+    } else {
+      give(values, to, rounding_);
+    }
+  }
   mailbox_.reply = to_block(header);
   std::atomic_ref<uint32_t>(mailbox_.answered).store(++answers_, std::memory_order_release);
   ring(memory_.view().header().bell);
 }
 
+void MemberMailbox::give_on_gpu(std::span<const float> values, std::span<float> to) const {
+  compute::Floats rounded(rounding_ ? values.size() : 0);
+  if (rounding_) {
+    give(values, rounded, rounding_);
+    values = rounded;
+  }
+  place_.gpu->put(to.data(), values.data(), values.size_bytes()).wait();
+}
+
 std::span<const float> MemberMailbox::gradients() const {
-  return memory_.view().gradients().subspan(place_.range.begin, place_.range.size());
+  return memory_.gradients().subspan(place_.range.begin, place_.range.size());
 }
 std::span<float> MemberMailbox::parameters() const {
-  return memory_.view().parameters().subspan(place_.range.begin, place_.range.size());
+  return memory_.parameters().subspan(place_.range.begin, place_.range.size());
 }
 
 }  // namespace muster::ps

@@ -23,7 +23,8 @@ class MemberMailbox {
     SegmentShape shape;
     size_t shard = 0;
     compute::Range range;
-    bool bfloat16 = false;  // parameters are rounded to bfloat16
+    bool bfloat16 = false;              // parameters are rounded to bfloat16
+    compute::cuda::Gpu* gpu = nullptr;  // that keeps the shard; null: none
   };
 
   // Throws Invalid with the reason why the offer cannot be used.
@@ -47,9 +48,11 @@ class MemberMailbox {
   // answer.
   std::span<const float> gradients() const;
   std::span<float> parameters() const;
+  bool on_gpu() const { return memory_.on_gpu(); }  // where the host cannot address them
 
  private:
   void run(const Receive& receive);
+  void give_on_gpu(std::span<const float> values, std::span<float> to) const;
 
   const OfferedMemory memory_;
   const Place place_;

@@ -15,6 +15,19 @@ namespace muster::ps {
 namespace {
 constexpr char kName[] = "muster-member";
 
+// Bytes of gradients and parameters on a GPU. CUDA shares whole stretches of 2 MiB, in which
+// nothing else is to lie.
+size_t bytes_on_gpu(size_t floats) {
+  constexpr size_t kShared = 2 << 20;
+  return (2 * floats * sizeof(float) / kShared + 1) * kShared;
+}
+
+// Returns the shape of the segment, whose floats may lie on a GPU.
+SegmentShape segment_of(SegmentShape shape, bool on_gpu) {
+  if (on_gpu) shape.floats = 0;
+  return shape;
+}
+
 std::byte* map_offered(const Descriptor& memory, size_t size) {
   try {
     return map_shared_memory(memory, size);
@@ -25,10 +38,12 @@ std::byte* map_offered(const Descriptor& memory, size_t size) {
 
 }  // namespace
 
-MemberMemory::MemberMemory(SegmentShape shape, uint32_t spins) : spins_(spins) {
-  view_.shape = shape;
-  descriptor_ = make_shared_memory(kName, shape.size());
-  view_.base = map_shared_memory(descriptor_, shape.size());
+MemberMemory::MemberMemory(SegmentShape shape, uint32_t spins, compute::cuda::Gpu* gpu)
+    : gpu_(gpu), floats_(shape.floats), spins_(spins) {
+  renew_on_gpu();
+  view_.shape = segment_of(shape, gpu_ != nullptr);
+  descriptor_ = make_shared_memory(kName, view_.shape.size());
+  view_.base = map_shared_memory(descriptor_, view_.shape.size());
   fill_header();
 }
 
@@ -37,10 +52,30 @@ MemberMemory::~MemberMemory() {
 }
 
 void MemberMemory::renew() {
+  if (!std::exchange(offered_, false)) return;  // nobody has it
   Descriptor made = make_shared_memory(kName, view_.shape.size());
+  renew_on_gpu();
   map_shared_memory(made, view_.shape.size(), view_.base);
   descriptor_ = std::move(made);
   fill_header();
+}
+
+void MemberMemory::renew_on_gpu() {
+  if (!gpu_) return;
+  // A shard that was declared lost may not yet have closed the last block. Of those before the
+  // driver keeps what is open.
+  before_.reset();
+  auto made = std::make_unique<compute::cuda::GpuArray<float>>(
+      *gpu_, static_cast<int64_t>(bytes_on_gpu(floats_) / sizeof(float)));
+  gpu_offer_ = gpu_->offer(made->data());
+  before_ = std::exchange(on_gpu_, std::move(made));
+}
+
+std::span<float> MemberMemory::gradients() const {
+  return on_gpu_ ? std::span(on_gpu_->data(), floats_) : view_.gradients();
+}
+std::span<float> MemberMemory::parameters() const {
+  return on_gpu_ ? std::span(on_gpu_->data() + floats_, floats_) : view_.parameters();
 }
 
 void MemberMemory::fill_header() {
@@ -54,27 +89,46 @@ void MemberMemory::fill_header() {
 }
 
 SharedMemoryOffer MemberMemory::offer() const {
+  offered_ = true;
   SharedMemoryOffer offer;
   offer.set_pid(static_cast<uint32_t>(getpid()));
   offer.set_fd(static_cast<uint32_t>(descriptor_.get()));
   offer.set_nonce(nonce_);
+  offer.set_gpu_memory(gpu_offer_);
   return offer;
 }
 
-OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape) {
+OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape whole,
+                             compute::cuda::Gpu* gpu)
+    : gpu_(gpu), floats_(whole.floats) {
+  const bool on_gpu = !offer.gpu_memory().empty();
+  if (on_gpu && !gpu) throw Invalid("it is a GPU's, and the shard is not kept on a GPU");
+  const SegmentShape shape = segment_of(whole, on_gpu);
   const Descriptor opened = open_shared_memory(kName, offer.pid(), offer.fd(), shape.size());
   std::byte* const base = map_offered(opened, shape.size());
   view_ = {base, shape};
   const SegmentHeader& header = view_.header();
-  if (header.magic == SegmentShape::kMagic && header.nonce == offer.nonce() &&
-      header.floats == shape.floats && header.shards == shape.shards)
-    return;
-  munmap(base, shape.size());
-  throw Invalid("it is another process's, not the member's");
+  try {
+    if (header.magic != SegmentShape::kMagic || header.nonce != offer.nonce() ||
+        header.floats != shape.floats || header.shards != shape.shards)
+      throw Invalid("it is another process's, not the member's");
+    if (on_gpu) on_gpu_ = static_cast<float*>(gpu->open(offer.gpu_memory(), bytes_on_gpu(floats_)));
+  } catch (...) {
+    munmap(base, shape.size());
+    throw;
+  }
 }
 
 OfferedMemory::~OfferedMemory() {
+  if (on_gpu_) gpu_->close(on_gpu_);
   munmap(view_.base, view_.shape.size());
+}
+
+std::span<float> OfferedMemory::gradients() const {
+  return on_gpu_ ? std::span(on_gpu_, floats_) : view_.gradients();
+}
+std::span<float> OfferedMemory::parameters() const {
+  return on_gpu_ ? std::span(on_gpu_ + floats_, floats_) : view_.parameters();
 }
 
 }  // namespace muster::ps

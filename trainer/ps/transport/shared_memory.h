@@ -1,7 +1,11 @@
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "common/system/descriptor.h"
 #include "proto/muster/parameter_server.pb.h"
+#include "trainer/compute/cuda/gpu.h"
 #include "trainer/ps/transport/segment.h"
 
 namespace muster::ps {
@@ -10,10 +14,14 @@ namespace muster::ps {
 // ended, in whatever way. It always has the same address, and each connection has a segment of its
 // own: a shard that was declared lost and goes on writing does so where nobody reads any more, and
 // a push that is still pending stays unchanged.
+//
+// With a GPU, gradients and parameters lie in its memory, at another address after a renewal, and
+// the segment has no floats.
 class MemberMemory {
  public:
-  // Throws Unavailable if the system has no memory to give.
-  MemberMemory(SegmentShape shape, uint32_t spins);
+  // The GPU, which may be null, must outlive it. Throws Unavailable if the system, or the GPU, has
+  // no memory to give.
+  MemberMemory(SegmentShape shape, uint32_t spins, compute::cuda::Gpu* gpu = nullptr);
   ~MemberMemory();
   MemberMemory(const MemberMemory&) = delete;
   MemberMemory& operator=(const MemberMemory&) = delete;
@@ -22,10 +30,21 @@ class MemberMemory {
   void renew();
   SharedMemoryOffer offer() const;
   const SegmentView& view() const { return view_; }
+  // Floats of the whole layout each. With a GPU the host cannot address them.
+  std::span<float> gradients() const;
+  std::span<float> parameters() const;
+  compute::cuda::Gpu* gpu() const { return gpu_; }
 
  private:
   void fill_header();
+  void renew_on_gpu();
 
+  compute::cuda::Gpu* const gpu_;
+  std::unique_ptr<compute::cuda::GpuArray<float>> on_gpu_;  // gradients, then parameters
+  std::unique_ptr<compute::cuda::GpuArray<float>> before_;  // until the next renewal
+  std::string gpu_offer_;
+  mutable bool offered_ = false;  // since the last renewal
+  const size_t floats_;
   SegmentView view_;
   const uint32_t spins_;
   uint64_t nonce_ = 0;
@@ -36,17 +55,25 @@ class MemberMemory {
 // are on one host.
 class OfferedMemory {
  public:
-  // Throws Invalid with the reason why it cannot be mapped: another host, or not a segment of this
-  // shape.
-  OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape);
+  // `gpu` is the one that keeps the shard; null: none. Throws Invalid with the reason why it cannot
+  // be mapped: another host, or not a segment of this shape, or memory of a GPU without one here.
+  OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape,
+                compute::cuda::Gpu* gpu = nullptr);
   ~OfferedMemory();
   OfferedMemory(const OfferedMemory&) = delete;
   OfferedMemory& operator=(const OfferedMemory&) = delete;
 
   const SegmentView& view() const { return view_; }
+  // As MemberMemory's.
+  std::span<float> gradients() const;
+  std::span<float> parameters() const;
+  bool on_gpu() const { return on_gpu_ != nullptr; }
 
  private:
+  compute::cuda::Gpu* const gpu_;
+  const size_t floats_;
   SegmentView view_;
+  float* on_gpu_ = nullptr;
 };
 
 }  // namespace muster::ps

@@ -66,6 +66,18 @@ TEST(VisibleGpus, AreEachReplicasOwn) {
   EXPECT_EQ(of(Role::chief, 0, 4), "(unset)");
 }
 
+// They exchange there without the host's memory.
+TEST(VisibleGpus, OfAPsOnAGpuAreThoseOfTheReplicaOfItsIndex) {
+  api::TrainingJob job = job_of({{Role::ps, 3}, {Role::worker, 3}});
+  job.training = Json{{"device", "auto"}, {"psDevice", "cuda"}};
+  for (const int index : {0, 1, 2}) {
+    EXPECT_EQ(visible_gpus(job, Role::ps, index, 2).value_or("(unset)"),
+              visible_gpus(job, Role::worker, index, 2));
+  }
+  job.training["device"] = "cpu";
+  EXPECT_EQ(visible_gpus(job, Role::ps, 1, 2), "1");
+}
+
 TEST(CheckRunsHere, NamesContainersThatOnlyAClusterRuns) {
   api::TrainingJob job = job_of({{Role::worker, 1}});
   job.replicas[Role::worker].pod_template = Json::parse(R"({"spec": {

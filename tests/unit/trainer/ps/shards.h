@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,9 +28,13 @@ inline spec::TrainingSpec training(spec::SyncPolicy policy) {
 // Shards of a small model behind real servers in this process.
 class Shards {
  public:
-  // `inputs` is the size of a sample; it decides the number of parameters.
-  Shards(spec::SyncPolicy policy, int shards, int members, WireType wire = WireType::float32,
-         int inputs = 20, group::Identity identity = group::identity_of_tests())
+  using MakeGpu = std::function<std::shared_ptr<compute::cuda::Gpu>()>;
+  // `inputs` is the size of a sample; it decides the number of parameters. make_gpu() returns the
+  // GPU of a shard, or null.
+  Shards(
+      spec::SyncPolicy policy, int shards, int members, WireType wire = WireType::float32,
+      int inputs = 20, group::Identity identity = group::identity_of_tests(),
+      const MakeGpu& make_gpu = [] { return nullptr; })
       : wire_(wire), inputs_(inputs), identity_(std::move(identity)) {
     spec::TrainingSpec spec = training(policy);
     spec.wire = wire;
@@ -39,7 +44,8 @@ class Shards {
     layout_.emplace(compute::make_layout(model));
     for (int shard = 0; shard < shards; ++shard) {
       hosts_.push_back(std::make_unique<ShardHost>(
-          spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards}));
+          spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards},
+          make_gpu()));
       addresses_.push_back(free_address());
       servers_.push_back(std::make_unique<Server>(addresses_.back(), identity_,
                                                   std::vector<ShardHost*>{hosts_.back().get()}));

@@ -11,25 +11,28 @@
 #include "common/system/descriptor.h"
 #include "common/threads/cpu_budget.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
+#include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/host/instruction_set.h"
 #include "trainer/ps/group/control.h"
 #include "trainer/ps/member/shm_link.h"
 
 namespace muster::ps {
 namespace {
 
-enum class Way { grpc, shared_memory, in_place };
+enum class Way { grpc, shared_memory, in_place, gpu };
 
 // Stands in for the computing: numbers that depend on rank and step only.
 class Member {
  public:
   Member(const Shards& shards, uint32_t rank, bool sync, Way way)
       : rank_(rank), way_(way), size_(shards.layout().size()) {
+    if (way == Way::gpu) gpu_ = compute::testing::make_simulated_gpu();
     if (way != Way::grpc)
       memory_ = std::make_unique<MemberMemory>(
-          SegmentShape{size_, static_cast<size_t>(shards.count())}, 0);
+          SegmentShape{size_, static_cast<size_t>(shards.count())}, 0, gpu_.get());
     if (way != Way::in_place) {
       own_gradients_.resize(size_);
       own_parameters_.resize(size_);
@@ -54,20 +57,24 @@ class Member {
   bool join() {
     stop_ = {};
     exchange_->connect(1);
-    return take(exchange_->align(parameters(), watch()));
+    return take(exchange_->align(exchanged_parameters(), watch()));
   }
   bool step() {
     std::mt19937 random(static_cast<unsigned>(rank_ * 1000 + step_));
     std::uniform_real_distribution<float> number(-1, 1);
     for (float& gradient : gradients()) gradient = number(random);
-    return take(exchange_->step(step_, ticket_, sums(), gradients(), parameters(), watch()));
+    if (gpu_) gpu_->put(memory_->gradients().data(), gradients().data(), 4 * size_).wait();
+    return take(exchange_->step(step_, ticket_, sums(), exchanged_gradients(),
+                                exchanged_parameters(), watch()));
   }
   // Begins a step without waiting for its end.
   void begin_step() {
     std::fill(gradients().begin(), gradients().end(), 0.5f);
+    if (gpu_) gpu_->put(memory_->gradients().data(), gradients().data(), 4 * size_).wait();
     stop_ = {};
     under_way_ = std::async(std::launch::async, [this] {
-      return exchange_->step(step_, ticket_, sums(), gradients(), parameters(), watch());
+      return exchange_->step(step_, ticket_, sums(), exchanged_gradients(), exchanged_parameters(),
+                             watch());
     });
   }
   Exchange::Result end_step() { return under_way_.get(); }
@@ -76,7 +83,10 @@ class Member {
     return under_way_.get();
   }
   MemberMemory& memory() { return *memory_; }
-  std::vector<float> values() { return {parameters().begin(), parameters().end()}; }
+  std::vector<float> values() {
+    if (gpu_) gpu_->fetch(parameters().data(), memory_->parameters().data(), 4 * size_).wait();
+    return {parameters().begin(), parameters().end()};
+  }
   std::span<float> parameters() {
     return way_ == Way::in_place ? memory_->view().parameters() : std::span(own_parameters_);
   }
@@ -85,6 +95,9 @@ class Member {
   }
 
  private:
+  // What the exchange is given: on a GPU the host's are copied there before, and from there after.
+  std::span<float> exchanged_parameters() { return gpu_ ? memory_->parameters() : parameters(); }
+  std::span<float> exchanged_gradients() { return gpu_ ? memory_->gradients() : gradients(); }
   static compute::LossSums sums() {
     compute::LossSums sums;
     sums.rows = 4;
@@ -105,6 +118,7 @@ class Member {
   const Way way_;
   const size_t size_;
   std::vector<float> own_gradients_, own_parameters_;
+  std::unique_ptr<compute::cuda::Gpu> gpu_;
   std::unique_ptr<MemberMemory> memory_;
   uint64_t step_ = 0;
   uint64_t ticket_ = 0;
@@ -151,6 +165,87 @@ TEST_P(WireTypeTest, ASynchronousJobHasTheSameBitsWhateverCarriesThem) {
   }
   Shards in_plaintext(spec::SyncPolicy::sync, 2, 2, GetParam(), 20, group::Identity());
   EXPECT_EQ(train(in_plaintext, true, {Way::grpc, Way::grpc}, 30), expected);
+}
+
+std::shared_ptr<compute::cuda::Gpu> make_gpu() {
+  return compute::testing::make_simulated_gpu();
+}
+
+// A member exchanges through the shard's GPU, or through the host where either side has none.
+TEST_P(WireTypeTest, ShardsOnGpusGiveTheBitsOfTheCpuWhateverCarriesThem) {
+  if (!host::fuses()) GTEST_SKIP() << "this CPU does not fuse multiply and add, as a GPU does";
+  for (const bool sync : {true, false}) {
+    const spec::SyncPolicy policy = sync ? spec::SyncPolicy::sync : spec::SyncPolicy::async;
+    std::vector<std::vector<Way>> all = {{Way::gpu}, {Way::grpc}, {Way::in_place}};
+    if (sync)
+      all = {{Way::gpu, Way::gpu}, {Way::gpu, Way::grpc}, {Way::in_place, Way::gpu, Way::grpc}};
+    for (const std::vector<Way>& ways : all) {
+      const auto members = static_cast<int>(ways.size());
+      const std::vector<Way> by_stream(ways.size(), Way::grpc);
+      for (const int count : {1, 2}) {
+        Shards on_cpu(policy, count, members, GetParam());
+        const std::vector<float> expected = train(on_cpu, sync, by_stream, 10);
+        Shards on_gpu(policy, count, members, GetParam(), 20, group::identity_of_tests(), make_gpu);
+        EXPECT_EQ(train(on_gpu, sync, ways, 10), expected);
+        EXPECT_NO_THROW(on_gpu.host(0).require_faultless());
+      }
+    }
+  }
+  Shards on_cpu(spec::SyncPolicy::async, 1, 1, GetParam());
+  const std::vector<float> expected = train(on_cpu, false, {Way::grpc}, 10);
+  Shards refusing(spec::SyncPolicy::async, 1, 1,
+                  GetParam());  // the member falls back to the stream
+  EXPECT_EQ(train(refusing, false, {Way::gpu}, 10), expected);
+}
+
+TEST(TransportTest, AMemberWhoseGpuMemoryGoesLeavesItsPushAsItWas) {
+  std::vector<float> expected;
+  for (const bool lost : {false, true}) {
+    Shards shards(spec::SyncPolicy::sync, 1, 2, WireType::float32, 20, group::identity_of_tests(),
+                  make_gpu);
+    auto first = std::make_unique<Member>(shards, 0, true, Way::gpu);
+    Member second(shards, 1, true, Way::gpu);
+    ASSERT_TRUE(first->join());
+    ASSERT_TRUE(second.join());
+    first->begin_step();
+    if (lost) {
+      std::this_thread::sleep_for(kLongEnough);
+      EXPECT_EQ(first->give_up().outcome, Exchange::Outcome::interrupted);
+      first = std::make_unique<Member>(shards, 0, true, Way::gpu);
+      ASSERT_TRUE(first->join());
+      first->begin_step();
+    }
+    second.begin_step();
+    EXPECT_EQ(second.end_step().outcome, Exchange::Outcome::ok);
+    EXPECT_EQ(first->end_step().outcome, Exchange::Outcome::ok);
+    EXPECT_EQ(first->values(), second.values());
+    if (expected.empty()) expected = second.values();
+    EXPECT_EQ(second.values(), expected);
+    EXPECT_EQ(shards.host(0).counts().conflicting, 0u);
+  }
+}
+
+TEST(TransportTest, AShardWhoseGpuIsLostSaysSoAndServesNobody) {
+  const std::shared_ptr<compute::cuda::Gpu> gpu = make_gpu();
+  Shards shards(spec::SyncPolicy::async, 1, 1, WireType::float32, 20, group::identity_of_tests(),
+                [&] { return gpu; });
+  Member member(shards, 0, false, Way::grpc);
+  ASSERT_TRUE(member.join());
+  ASSERT_TRUE(member.step());
+  compute::testing::lose(*gpu);
+  EXPECT_FALSE(member.step());
+  EXPECT_THROW(shards.host(0).require_faultless(), DeviceError);
+  EXPECT_FALSE(member.join());
+}
+
+TEST(TransportTest, AnOpeningThatIsRefusedIsNoFailureOfTheGpu) {
+  Shards shards(spec::SyncPolicy::sync, 1, 1, WireType::float32, 20, group::identity_of_tests(),
+                make_gpu);
+  OpenRequest next = shards.opening(0, 1);
+  next.set_generation(2);
+  shards.host(0).open(next);
+  EXPECT_THROW(shards.host(0).open(shards.opening(0, 1)), Unavailable) << "it was superseded";
+  EXPECT_NO_THROW(shards.host(0).require_faultless());
 }
 
 TEST(TransportTest, AMessageWithoutItsCrcEndsAStreamInPlaintext) {

@@ -16,6 +16,7 @@
 #include "trainer/compute/cuda/kernels/normalized.h"
 #include "trainer/compute/cuda/kernels/round_matrices.h"
 #include "trainer/compute/cuda/kernels/softmax.h"
+#include "trainer/compute/cuda/kernels/sum_tree.h"
 #include "trainer/compute/cuda/kernels/update.h"
 #include "trainer/compute/cuda/kernels/windows.h"
 
@@ -29,7 +30,7 @@ using KernelList =
     Kernels<Fetch, ConvertBytes, ConvertFloats, Copy, RoundMatrices, BiasActivation,
             ActivationGradient, DenseForward, DenseBackward, DropElements, ColumnSums, SumParts,
             Softmax, SoftmaxGradient, SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows,
-            UpdateTensors, MeasureTensors, GatherPatches, ScatterPatches, Depthwise,
+            UpdateTensors, MeasureTensors, SumTree, GatherPatches, ScatterPatches, Depthwise,
             DepthwiseInputGradient, DepthwiseWeightParts, Pool, PoolGradient, MatchAnchors,
             AnchorLosses, RankAnchors, MineAnchors, AnchorGradients, ReadValues, ReadRows,
             PartStatistics, JoinStatistics, FixedScales, PartGradients, JoinGradients,

@@ -31,6 +31,10 @@ struct UpdateTensors {
   const UpdateRule* rules;  // of all tensors
   int64_t state_begin;      // tensors from this one on are state
   FlatBuffers buffers;
+  // The parameters before, if they are not where those after are to be; and where those after are
+  // to be written too.
+  const float* before = nullptr;
+  float* copy = nullptr;
 
   MUSTER_INLINE Shape shape() const { return {pieces}; }
   // A thread reads all that it needs before it waits for any of it.
@@ -41,9 +45,9 @@ struct UpdateTensors {
       const UpdateRule& rule = rules[one.tensor];
       for (int64_t begin = one.begin + thread; begin < one.end; begin += kEach * kBlockThreads) {
         Elements elements;
-        elements.load(buffers, begin, one.end);
+        elements.load(buffers, before, begin, one.end);
         elements.update(rule, one.tensor >= state_begin);
-        elements.store(buffers, begin, one.end);
+        elements.store(buffers, copy, begin, one.end);
       }
     });
   }
@@ -55,15 +59,17 @@ struct UpdateTensors {
   struct Elements {
     float gradients[kEach], parameters[kEach], first[kEach], second[kEach], average[kEach];
 
-    MUSTER_INLINE void load(const FlatBuffers& from, int64_t begin, int64_t end) {
+    MUSTER_INLINE void load(const FlatBuffers& from, const float* before, int64_t begin,
+                            int64_t end) {
       load(from.gradients, begin, end, gradients);
-      load(from.parameters, begin, end, parameters);
+      load(before != nullptr ? before : from.parameters, begin, end, parameters);
       load(from.first, begin, end, first);
       load(from.second, begin, end, second);
       load(from.average, begin, end, average);
     }
-    MUSTER_INLINE void store(const FlatBuffers& to, int64_t begin, int64_t end) const {
+    MUSTER_INLINE void store(const FlatBuffers& to, float* copy, int64_t begin, int64_t end) const {
       store(parameters, begin, end, to.parameters);
+      store(parameters, begin, end, copy);
       store(first, begin, end, to.first);
       store(second, begin, end, to.second);
       store(average, begin, end, to.average);

@@ -1,6 +1,8 @@
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <array>
+#include <cstring>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -58,6 +60,24 @@ class CudaRecording : public Recording {
   cudaGraphExec_t executable_ = nullptr;
 };
 
+using AddressRange = CUresult (*)(CUdeviceptr* base, size_t* size, CUdeviceptr at);
+
+// Returns the driver's cuMemGetAddressRange, which the runtime has not.
+AddressRange address_range() {
+  static const AddressRange found = [] {
+    constexpr unsigned kVersion = 12000;
+    constexpr char kName[] = "cuMemGetAddressRange";
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    check(cudaGetDriverEntryPointByVersion(kName, &function, kVersion, cudaEnableDefault, &result),
+          kName);
+    if (result != cudaDriverEntryPointSuccess)
+      throw Invalid(std::string("the driver has no ") + kName);
+    return reinterpret_cast<AddressRange>(function);
+  }();
+  return found;
+}
+
 class CudaGpu : public Gpu {
  public:
   explicit CudaGpu(int ordinal) : ordinal_(selected(ordinal)) {
@@ -89,6 +109,61 @@ class CudaGpu : public Gpu {
     return memory;
   }
   void release_host(void* memory) noexcept override { cudaFreeHost(memory); }
+  void* allocate_shared(size_t bytes) override {
+    select();
+    int together = 0;
+    check(cudaDeviceGetAttribute(&together, cudaDevAttrConcurrentManagedAccess, ordinal_),
+          "cudaDeviceGetAttribute");
+    if (together == 0)
+      throw Unavailable(name_ + " has no memory that the host can read while it computes");
+    void* memory = nullptr;
+    check(cudaMallocManaged(&memory, bytes), "cudaMallocManaged");
+    // The host gets copies of the pages that it reads; those of the GPU stay where they are.
+    const cudaMemLocation here{cudaMemLocationTypeDevice, ordinal_};
+    cudaError_t error = cudaMemAdvise(memory, bytes, cudaMemAdviseSetPreferredLocation, here);
+    if (error == cudaSuccess)
+      error = cudaMemAdvise(memory, bytes, cudaMemAdviseSetReadMostly, here);
+    if (error == cudaSuccess) error = cudaMemsetAsync(memory, 0, bytes, copies_);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(copies_);
+    if (error != cudaSuccess) cudaFree(memory);
+    check(error, "cudaMallocManaged");
+    return memory;
+  }
+  void release_shared(void* memory) noexcept override { cudaFree(memory); }
+
+  std::string offer(void* memory) override {
+    select();
+    cudaIpcMemHandle_t handle{};
+    const cudaError_t error = cudaIpcGetMemHandle(&handle, memory);
+    if (error == cudaErrorNotSupported) {
+      cudaGetLastError();  // it is not an error of later work
+      throw Unavailable(name_ + ": its memory cannot be shared with other processes");
+    }
+    check(error, "cudaIpcGetMemHandle");
+    return {reinterpret_cast<const char*>(&handle), sizeof handle};
+  }
+  void* open(const std::string& offer, size_t bytes) override {
+    select();
+    cudaIpcMemHandle_t handle{};
+    if (offer.size() != sizeof handle)
+      throw Invalid("expected memory of a GPU as CUDA offers it, found " +
+                    std::to_string(offer.size()) + " bytes");
+    std::memcpy(&handle, offer.data(), sizeof handle);
+    const AddressRange range_of = address_range();
+    void* memory = nullptr;
+    cudaError_t error = cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess);
+    if (error == cudaSuccess && !holds(memory, bytes, range_of)) {
+      cudaIpcCloseMemHandle(memory);
+      error = cudaErrorInvalidValue;
+    }
+    if (error == cudaSuccess) return memory;
+    cudaGetLastError();  // it is not an error of later work
+    throw Invalid(std::string("memory of a GPU cannot be opened: ") + cudaGetErrorString(error));
+  }
+  void close(void* opened) noexcept override {
+    cudaSetDevice(ordinal_);
+    cudaIpcCloseMemHandle(opened);
+  }
 
   void upload(void* to, const void* from, size_t bytes) override { copy(to, from, bytes, work_); }
   void download(void* to, const void* from, size_t bytes) override { copy(to, from, bytes, work_); }
@@ -192,6 +267,14 @@ class CudaGpu : public Gpu {
   }
   // A thread's choice of the GPU is its own.
   void select() const { selected(ordinal_); }
+
+  // Returns whether the allocation that begins here has so many bytes.
+  static bool holds(void* memory, size_t bytes, AddressRange range_of) {
+    CUdeviceptr base = 0;
+    size_t size = 0;
+    const auto at = reinterpret_cast<CUdeviceptr>(memory);
+    return range_of(&base, &size, at) == CUDA_SUCCESS && base == at && size >= bytes;
+  }
 
   void copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
     select();

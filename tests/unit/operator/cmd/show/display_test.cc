@@ -58,6 +58,7 @@ TEST(ProgressLine, says_that_the_evaluator_is_waited_for) {
   job.status.replica_statuses[api::Role::evaluator].active = 1;
   EXPECT_EQ(progress_line(job, progress()),
             "trained to step 1,500; the evaluator looks at the final checkpoint");
+  EXPECT_EQ(progress_line(job, Json::object(), 200), "the evaluator has not finished yet");
 }
 
 TEST(GpusText, says_what_is_known_of_each_while_the_job_runs) {

@@ -139,6 +139,22 @@ TEST(Pods, GetGpusWhereTheyComputeOnThem) {
   EXPECT_EQ(container_named(pod(job), "trainer")["resources"]["limits"]["nvidia.com/gpu"], 4);
 }
 
+TEST(Pods, OfAPsGetOneGpuWhereItKeepsItsShardsThere) {
+  api::TrainingJob job = on_gpus();
+  job.replicas[api::Role::ps] = job.replicas.at(api::Role::worker);
+  const auto limits = [&] {
+    const Json made = pod(job, api::Role::ps);
+    return container_named(made, "trainer")["resources"].value("limits", Json());
+  };
+  EXPECT_EQ(limits(), Json());
+  job.training["devices"] = 4;
+  job.training["psDevice"] = "cuda";
+  EXPECT_EQ(limits(), Json({{"nvidia.com/gpu", 1}}));
+  job.training["device"] = "cpu";
+  EXPECT_EQ(limits(), Json({{"nvidia.com/gpu", 1}}));
+  EXPECT_EQ(container_named(pod(job, api::Role::ps), "trainer")["image"], "muster/trainer-cuda:1");
+}
+
 api::TrainingJob avoiding(const char* affinity) {
   api::TrainingJob job =
       with_template((R"({"spec": {"affinity": )" + std::string(affinity) + "}}").c_str());

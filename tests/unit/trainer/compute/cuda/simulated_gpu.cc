@@ -1,6 +1,7 @@
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,8 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/system/descriptor.h"
+#include "common/system/shared_memory.h"
 #include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/host/instruction_set.h"
 
@@ -170,9 +173,37 @@ class SimulatedGpu : public cuda::Gpu {
     const std::lock_guard lock(mutex_);
     munmap(memory, allocations_.at(memory));
     allocations_.erase(memory);
+    offered_.erase(memory);
   }
   void* allocate_host(size_t bytes) override { return ::operator new(bytes); }
   void release_host(void* memory) noexcept override { ::operator delete(memory); }
+  void* allocate_shared(size_t bytes) override {
+    return std::memset(::operator new(bytes, kShared), 0, bytes);
+  }
+  void release_shared(void* memory) noexcept override { ::operator delete(memory, kShared); }
+
+  // The pages become a file's, which others can map.
+  std::string offer(void* memory) override {
+    const std::lock_guard lock(mutex_);
+    const size_t bytes = allocations_.at(memory);
+    Descriptor& file = offered_[memory];
+    file = make_shared_memory("simulated-gpu", bytes);
+    map_shared_memory(file, bytes, static_cast<std::byte*>(memory));
+    if (mprotect(memory, bytes, opened_ > 0 ? kAccess : PROT_NONE) != 0)
+      throw std::runtime_error("mprotect");
+    return std::to_string(file.get());
+  }
+  void* open(const std::string& offer, size_t bytes) override {
+    const Descriptor file = open_shared_memory("simulated-gpu", static_cast<uint32_t>(getpid()),
+                                               static_cast<uint32_t>(std::stoi(offer)), bytes);
+    const std::lock_guard lock(mutex_);
+    void* memory = map_shared_memory(file, bytes);
+    if (mprotect(memory, bytes, opened_ > 0 ? kAccess : PROT_NONE) != 0)
+      throw std::runtime_error("mprotect");
+    allocations_[memory] = bytes;
+    return memory;
+  }
+  void close(void* opened) noexcept override { release(opened); }
 
   void upload(void* to, const void* from, size_t bytes) override {
     add([=] { std::memcpy(to, from, bytes); });
@@ -250,6 +281,9 @@ class SimulatedGpu : public cuda::Gpu {
   }
 
  private:
+  static constexpr int kAccess = PROT_READ | PROT_WRITE;
+  static constexpr std::align_val_t kShared{256};
+
   // While it lives, the GPU's memory can be addressed.
   class Opened {
    public:
@@ -270,7 +304,7 @@ class SimulatedGpu : public cuda::Gpu {
     const bool before = opened_ > 0;
     opened_ += change;
     if (before == (opened_ > 0)) return;
-    const int access = opened_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+    const int access = opened_ > 0 ? kAccess : PROT_NONE;
     for (const auto& [memory, bytes] : allocations_)
       if (mprotect(memory, bytes, access) != 0) throw std::runtime_error("mprotect");
   }
@@ -280,6 +314,7 @@ class SimulatedGpu : public cuda::Gpu {
   const std::vector<KernelEntry> kernels_;
   std::mutex mutex_;
   std::map<void*, size_t> allocations_;
+  std::map<void*, Descriptor> offered_;
   int opened_ = 0;
   bool recording_ = false;
   bool lost_ = false;

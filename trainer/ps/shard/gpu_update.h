@@ -1,0 +1,55 @@
+#pragma once
+
+#include "trainer/compute/cuda/tensor_update.h"
+#include "trainer/ps/shard/shard_update.h"
+
+namespace muster::ps {
+
+// Floats that lie in a GPU's memory and that the host can read and write.
+class GpuFloats : public compute::FloatMemory {
+ public:
+  explicit GpuFloats(std::shared_ptr<compute::cuda::Gpu> gpu) : gpu_(std::move(gpu)) {}
+  // Throws DeviceError if there is too little memory: a shard would be left half made.
+  void* allocate(size_t bytes) override;
+  void release(void* memory) noexcept override { gpu_->release_shared(memory); }
+
+ private:
+  const std::shared_ptr<compute::cuda::Gpu> gpu_;
+};
+
+// Updates on a GPU, with the bits of the CPU's where that fuses multiply and add. Gradients and
+// copies lie in memory that the GPU can address.
+class GpuUpdate : public ShardUpdate {
+ public:
+  // `memory` is the GPU's; `rounded`: as of BlockUpdate. `gpu` and `optimizer` must outlive it.
+  // Throws Invalid if the range has 2^31 floats or more, or cuts a tensor that the optimizer needs
+  // whole; Unavailable if the GPU has too little memory.
+  GpuUpdate(compute::cuda::Gpu& gpu, std::shared_ptr<GpuFloats> memory,
+            const compute::Optimizer& optimizer, compute::Range range, bool rounded);
+
+  void run(compute::Range range, const compute::UpdateArguments& arguments, const Buffers& buffers,
+           bool together) override;
+  void sum(Gradients gradients, std::span<float> to, bool together) override;
+  std::shared_ptr<compute::FloatMemory> memory() override { return memory_; }
+  void keep(std::span<const float> gradients, std::span<float> to) override;
+
+ private:
+  void ask_for_sum(Gradients gradients, float* to);
+  void ask_for_copy(std::span<const float> from, std::span<float> to);
+  void ask_for_frozen(std::span<const float> from, std::span<float> to);
+
+  compute::cuda::Gpu& gpu_;
+  const std::shared_ptr<GpuFloats> memory_;
+  const compute::Optimizer& optimizer_;
+  const bool rounded_;
+  std::vector<compute::Range>
+      frozen_;  // tensors that no update changes, from the range's beginning
+  compute::cuda::TensorUpdate update_;
+  compute::cuda::GpuArray<float> sum_;
+  // Addresses of the gradients and, of each copy, of the parameters, which the GPU reads from the
+  // host.
+  std::unique_ptr<compute::cuda::HostArray<const float*>> from_;
+  int64_t room_ = 0;  // in from_
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "trainer/compute/aligned.h"
+#include "trainer/compute/optimizer.h"
+#include "trainer/compute/parameter_layout.h"
+
+namespace muster::ps {
+
+// Updates of a shard's range, on the device that keeps the shard.
+class ShardUpdate {
+ public:
+  using Gradients = std::span<const std::span<const float>>;
+  struct Buffers {
+    std::span<const float> from;  // the parameters before
+    std::span<float> to;          // those after; may be the same memory
+    // Summed in a fixed tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + 6), whatever the order of arrival.
+    Gradients gradients;
+    std::span<const float> sum;  // the gradients' sum, if already made
+    std::span<const std::span<const float>> slots_from;
+    std::span<const std::span<float>> slots;   // slots after; may be the same memory
+    std::span<const std::span<float>> copies;  // of the parameters after
+  };
+
+  virtual ~ShardUpdate() = default;
+
+  // Makes the update. Every buffer has range.size() floats. `together`: with all threads. One
+  // caller at a time. Throws DeviceError if the device fails. If the optimizer needs whole tensors
+  // and the range cuts one, this throws Invalid, or the constructor that takes the range.
+  virtual void run(compute::Range range, const compute::UpdateArguments& arguments,
+                   const Buffers& buffers, bool together) = 0;
+  // Writes the gradients' sum to `to`, as run() makes it.
+  virtual void sum(Gradients gradients, std::span<float> to, bool together) = 0;
+
+  // Where the shard's own floats are to lie; null: on the heap. The host can address it, unlike
+  // gradients and copies, which may be in the memory of a device.
+  virtual std::shared_ptr<compute::FloatMemory> memory() { return nullptr; }
+  // Copies gradients to the shard's own floats.
+  virtual void keep(std::span<const float> gradients, std::span<float> to) = 0;
+};
+
+}  // namespace muster::ps
