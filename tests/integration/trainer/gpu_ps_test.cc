@@ -41,7 +41,7 @@ TEST_F(GpuPsTest, AShardOnTheMembersGpuGivesTheBitsOfOneOnTheCpu) {
 TEST_F(GpuPsTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
   const std::string every = "checkpoint: {everySteps: 150, keep: 50}\n";
   const Json expected = result_with_ps_on_cpu(long_training(every));
-  for (const char* role : {"worker", "ps", "chief"}) {
+  for (const char* role : {"worker", "ps"}) {
     Job job(std::string("gpu-ps-lost-") + role, long_training(every + kOnGpu), 1, 1);
     job.start_all();
     ASSERT_TRUE(job.wait_for_checkpoints(1));
