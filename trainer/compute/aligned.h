@@ -21,9 +21,9 @@ class FloatMemory {
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;
-  using propagate_on_container_move_assignment = std::true_type;
-  using propagate_on_container_swap = std::true_type;
-  using is_always_equal = std::false_type;
+  using propagate_on_container_move_assignment = std::true_type;  // NOLINT: the standard's name
+  using propagate_on_container_swap = std::true_type;             // NOLINT: the standard's name
+  using is_always_equal = std::false_type;                        // NOLINT: the standard's name
   static constexpr std::align_val_t kAlignment{64};
 
   CacheLineAllocator() = default;
