@@ -115,7 +115,7 @@ std::optional<std::string> gpus_of(const api::TrainingJob& job, api::Role role, 
   const std::string device = string_or(job.training, "device", "auto");
   const bool ps_too = string_or(job.training, "psDevice", "cpu") == "cuda";
   if (gpus < 2 || job.training.is_null() || (device == "cpu" && !ps_too)) return std::nullopt;
-  // A ps shares the GPU of the replica of its index, with which it then exchanges there.
+  // A ps may share its GPU with a replica, and then exchanges with it there.
   if (role == api::Role::ps) return ps_too ? std::to_string(ordinal % gpus) : "";
   const Json& devices = member(job.training, "devices");
   const int each = devices.is_number_integer() ? devices.get<int>() : 1;

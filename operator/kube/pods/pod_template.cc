@@ -164,7 +164,7 @@ bool runs_trainer(const api::TrainingJob& job, api::Role role) {
   return command.is_null() || command.empty();
 }
 
-// How many GPUs a replica needs.
+// Returns how many GPUs a replica needs.
 int needed_gpus(const api::TrainingJob& job, api::Role role) {
   if (role == api::Role::ps) return string_or(job.training, "psDevice", "") == "cuda" ? 1 : 0;
   if (string_or(job.training, "device", "") != "cuda") return 0;

@@ -122,8 +122,8 @@ double exchange_seconds(const std::string& address, const group::Identity& ident
   exchange.connect(1);
   std::span<float> gradients = own_gradients, parameters = own_parameters;
   if (gpu) {
-    gradients = memory->gradients();
-    parameters = memory->parameters();
+    gradients = memory->view().gradients();
+    parameters = memory->view().parameters();
     gpu->put(gradients.data(), own_gradients.data(), gradients.size_bytes()).wait();
   }
   ps::Exchange::Result result = exchange.align(parameters, watch);

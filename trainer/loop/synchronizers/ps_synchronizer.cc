@@ -153,8 +153,8 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
 // Each connection has memory of its own: the host's at the same address, a GPU's at another.
 void PsSynchronizer::take_memory() {
   const size_t size = assembly_.engine->layout().size();
-  parameters_ = memory_ ? memory_->parameters() : std::span(own_).first(size);
-  devices_.sum = memory_ ? memory_->gradients() : std::span(own_).last(size);
+  parameters_ = memory_ ? memory_->view().parameters() : std::span(own_).first(size);
+  devices_.sum = memory_ ? memory_->view().gradients() : std::span(own_).last(size);
 }
 
 std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {

@@ -15,8 +15,8 @@ class ShmLink : public ShardLink {
   ShmLink(std::unique_ptr<GrpcLink> stream, const LinkEnd& end, std::string name)
       : stream_(std::move(stream)),
         mailbox_(end.memory->view().mailbox(static_cast<size_t>(end.shard))),
-        gradients_(end.memory->gradients().subspan(end.range.begin, end.range.size())),
-        parameters_(end.memory->parameters().subspan(end.range.begin, end.range.size())),
+        gradients_(end.memory->view().gradients().subspan(end.range.begin, end.range.size())),
+        parameters_(end.memory->view().parameters().subspan(end.range.begin, end.range.size())),
         gpu_(end.memory->gpu()),
         name_(std::move(name)) {}
 

@@ -34,8 +34,8 @@ class ShardUpdate {
   // Writes the gradients' sum to `to`, as run() makes it.
   virtual void sum(Gradients gradients, std::span<float> to, bool together) = 0;
 
-  // Where the shard's own floats are to lie; null: on the heap. The host can address it, unlike
-  // gradients and copies, which may be in the memory of a device.
+  // Returns the memory for the shard's own floats; null: they lie on the heap. The host can address
+  // it, unlike gradients and copies, which may be in the memory of a device.
   virtual std::shared_ptr<compute::FloatMemory> memory() { return nullptr; }
   // Copies gradients to the shard's own floats.
   virtual void keep(std::span<const float> gradients, std::span<float> to) = 0;

@@ -75,10 +75,10 @@ void MemberMailbox::give_on_gpu(std::span<const float> values, std::span<float> 
 }
 
 std::span<const float> MemberMailbox::gradients() const {
-  return memory_.gradients().subspan(place_.range.begin, place_.range.size());
+  return memory_.view().gradients().subspan(place_.range.begin, place_.range.size());
 }
 std::span<float> MemberMailbox::parameters() const {
-  return memory_.parameters().subspan(place_.range.begin, place_.range.size());
+  return memory_.view().parameters().subspan(place_.range.begin, place_.range.size());
 }
 
 }  // namespace muster::ps

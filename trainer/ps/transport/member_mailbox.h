@@ -48,7 +48,8 @@ class MemberMailbox {
   // answer.
   std::span<const float> gradients() const;
   std::span<float> parameters() const;
-  bool on_gpu() const { return memory_.on_gpu(); }  // where the host cannot address them
+  // Whether they lie in the GPU's memory, where the host cannot address them.
+  bool on_gpu() const { return memory_.view().shape.on_gpu; }
 
  private:
   void run(const Receive& receive);

@@ -82,10 +82,10 @@ size_t SegmentShape::gradients_at() const {
   return kPage + whole_pages(shards * sizeof(Mailbox));
 }
 size_t SegmentShape::parameters_at() const {
-  return gradients_at() + whole_pages(floats * sizeof(float));
+  return gradients_at() + (on_gpu ? 0 : whole_pages(floats * sizeof(float)));
 }
 size_t SegmentShape::size() const {
-  return parameters_at() + whole_pages(floats * sizeof(float));
+  return parameters_at() + (on_gpu ? 0 : whole_pages(floats * sizeof(float)));
 }
 
 SegmentHeader& SegmentView::header() const {
@@ -95,9 +95,11 @@ Mailbox& SegmentView::mailbox(size_t shard) const {
   return reinterpret_cast<Mailbox*>(base + kPage)[shard];
 }
 std::span<float> SegmentView::gradients() const {
+  if (shape.on_gpu) return {on_gpu, shape.floats};
   return {reinterpret_cast<float*>(base + shape.gradients_at()), shape.floats};
 }
 std::span<float> SegmentView::parameters() const {
+  if (shape.on_gpu) return {on_gpu + shape.floats, shape.floats};
   return {reinterpret_cast<float*>(base + shape.parameters_at()), shape.floats};
 }
 

@@ -69,6 +69,7 @@ struct SegmentShape {
 
   size_t floats = 0;
   size_t shards = 0;
+  bool on_gpu = false;  // gradients and parameters lie in a GPU's memory, one after the other
 
   size_t gradients_at() const;
   size_t parameters_at() const;
@@ -79,6 +80,7 @@ struct SegmentShape {
 struct SegmentView {
   std::byte* base = nullptr;
   SegmentShape shape;
+  float* on_gpu = nullptr;  // the floats, if they lie there: the host cannot address them
 
   SegmentHeader& header() const;
   Mailbox& mailbox(size_t shard) const;

@@ -22,12 +22,6 @@ size_t bytes_on_gpu(size_t floats) {
   return (2 * floats * sizeof(float) / kShared + 1) * kShared;
 }
 
-// Returns the shape of the segment, whose floats may lie on a GPU.
-SegmentShape segment_of(SegmentShape shape, bool on_gpu) {
-  if (on_gpu) shape.floats = 0;
-  return shape;
-}
-
 std::byte* map_offered(const Descriptor& memory, size_t size) {
   try {
     return map_shared_memory(memory, size);
@@ -39,9 +33,10 @@ std::byte* map_offered(const Descriptor& memory, size_t size) {
 }  // namespace
 
 MemberMemory::MemberMemory(SegmentShape shape, uint32_t spins, compute::cuda::Gpu* gpu)
-    : gpu_(gpu), floats_(shape.floats), spins_(spins) {
+    : gpu_(gpu), spins_(spins) {
+  view_.shape = shape;
+  view_.shape.on_gpu = gpu_ != nullptr;
   renew_on_gpu();
-  view_.shape = segment_of(shape, gpu_ != nullptr);
   descriptor_ = make_shared_memory(kName, view_.shape.size());
   view_.base = map_shared_memory(descriptor_, view_.shape.size());
   fill_header();
@@ -66,16 +61,10 @@ void MemberMemory::renew_on_gpu() {
   // driver keeps what is open.
   before_.reset();
   auto made = std::make_unique<compute::cuda::GpuArray<float>>(
-      *gpu_, static_cast<int64_t>(bytes_on_gpu(floats_) / sizeof(float)));
+      *gpu_, static_cast<int64_t>(bytes_on_gpu(view_.shape.floats) / sizeof(float)));
   gpu_offer_ = gpu_->offer(made->data());
   before_ = std::exchange(on_gpu_, std::move(made));
-}
-
-std::span<float> MemberMemory::gradients() const {
-  return on_gpu_ ? std::span(on_gpu_->data(), floats_) : view_.gradients();
-}
-std::span<float> MemberMemory::parameters() const {
-  return on_gpu_ ? std::span(on_gpu_->data() + floats_, floats_) : view_.parameters();
+  view_.on_gpu = on_gpu_->data();
 }
 
 void MemberMemory::fill_header() {
@@ -98,21 +87,21 @@ SharedMemoryOffer MemberMemory::offer() const {
   return offer;
 }
 
-OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape whole,
+OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape,
                              compute::cuda::Gpu* gpu)
-    : gpu_(gpu), floats_(whole.floats) {
-  const bool on_gpu = !offer.gpu_memory().empty();
-  if (on_gpu && !gpu) throw Invalid("it is a GPU's, and the shard is not kept on a GPU");
-  const SegmentShape shape = segment_of(whole, on_gpu);
+    : gpu_(gpu) {
+  shape.on_gpu = !offer.gpu_memory().empty();
+  if (shape.on_gpu && !gpu) throw Invalid("it is a GPU's, and the shard is not kept on a GPU");
   const Descriptor opened = open_shared_memory(kName, offer.pid(), offer.fd(), shape.size());
   std::byte* const base = map_offered(opened, shape.size());
-  view_ = {base, shape};
+  view_ = {base, shape, nullptr};
   const SegmentHeader& header = view_.header();
   try {
     if (header.magic != SegmentShape::kMagic || header.nonce != offer.nonce() ||
         header.floats != shape.floats || header.shards != shape.shards)
       throw Invalid("it is another process's, not the member's");
-    if (on_gpu) on_gpu_ = static_cast<float*>(gpu->open(offer.gpu_memory(), bytes_on_gpu(floats_)));
+    if (shape.on_gpu)
+      view_.on_gpu = static_cast<float*>(gpu->open(offer.gpu_memory(), bytes_on_gpu(shape.floats)));
   } catch (...) {
     munmap(base, shape.size());
     throw;
@@ -120,15 +109,8 @@ OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape whole,
 }
 
 OfferedMemory::~OfferedMemory() {
-  if (on_gpu_) gpu_->close(on_gpu_);
+  if (view_.on_gpu) gpu_->close(view_.on_gpu);
   munmap(view_.base, view_.shape.size());
-}
-
-std::span<float> OfferedMemory::gradients() const {
-  return on_gpu_ ? std::span(on_gpu_, floats_) : view_.gradients();
-}
-std::span<float> OfferedMemory::parameters() const {
-  return on_gpu_ ? std::span(on_gpu_ + floats_, floats_) : view_.parameters();
 }
 
 }  // namespace muster::ps

@@ -30,9 +30,6 @@ class MemberMemory {
   void renew();
   SharedMemoryOffer offer() const;
   const SegmentView& view() const { return view_; }
-  // Floats of the whole layout each. With a GPU the host cannot address them.
-  std::span<float> gradients() const;
-  std::span<float> parameters() const;
   compute::cuda::Gpu* gpu() const { return gpu_; }
 
  private:
@@ -44,7 +41,6 @@ class MemberMemory {
   std::unique_ptr<compute::cuda::GpuArray<float>> before_;  // until the next renewal
   std::string gpu_offer_;
   mutable bool offered_ = false;  // since the last renewal
-  const size_t floats_;
   SegmentView view_;
   const uint32_t spins_;
   uint64_t nonce_ = 0;
@@ -64,16 +60,10 @@ class OfferedMemory {
   OfferedMemory& operator=(const OfferedMemory&) = delete;
 
   const SegmentView& view() const { return view_; }
-  // As MemberMemory's.
-  std::span<float> gradients() const;
-  std::span<float> parameters() const;
-  bool on_gpu() const { return on_gpu_ != nullptr; }
 
  private:
   compute::cuda::Gpu* const gpu_;
-  const size_t floats_;
   SegmentView view_;
-  float* on_gpu_ = nullptr;
 };
 
 }  // namespace muster::ps

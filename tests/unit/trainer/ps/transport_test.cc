@@ -63,14 +63,12 @@ class Member {
     std::mt19937 random(static_cast<unsigned>(rank_ * 1000 + step_));
     std::uniform_real_distribution<float> number(-1, 1);
     for (float& gradient : gradients()) gradient = number(random);
-    if (gpu_) gpu_->put(memory_->gradients().data(), gradients().data(), 4 * size_).wait();
     return take(exchange_->step(step_, ticket_, sums(), exchanged_gradients(),
                                 exchanged_parameters(), watch()));
   }
   // Begins a step without waiting for its end.
   void begin_step() {
     std::fill(gradients().begin(), gradients().end(), 0.5f);
-    if (gpu_) gpu_->put(memory_->gradients().data(), gradients().data(), 4 * size_).wait();
     stop_ = {};
     under_way_ = std::async(std::launch::async, [this] {
       return exchange_->step(step_, ticket_, sums(), exchanged_gradients(), exchanged_parameters(),
@@ -84,7 +82,10 @@ class Member {
   }
   MemberMemory& memory() { return *memory_; }
   std::vector<float> values() {
-    if (gpu_) gpu_->fetch(parameters().data(), memory_->parameters().data(), 4 * size_).wait();
+    if (gpu_) {
+      const std::span<float> on_gpu = memory_->view().parameters();
+      gpu_->fetch(parameters().data(), on_gpu.data(), on_gpu.size_bytes()).wait();
+    }
     return {parameters().begin(), parameters().end()};
   }
   std::span<float> parameters() {
@@ -95,9 +96,17 @@ class Member {
   }
 
  private:
-  // What the exchange is given: on a GPU the host's are copied there before, and from there after.
-  std::span<float> exchanged_parameters() { return gpu_ ? memory_->parameters() : parameters(); }
-  std::span<float> exchanged_gradients() { return gpu_ ? memory_->gradients() : gradients(); }
+  // These return what the exchange is given. With a GPU it lies there: gradients are copied to it
+  // here, and parameters from it by values().
+  std::span<float> exchanged_gradients() {
+    if (!gpu_) return gradients();
+    const std::span<float> on_gpu = memory_->view().gradients();
+    gpu_->put(on_gpu.data(), gradients().data(), on_gpu.size_bytes()).wait();
+    return on_gpu;
+  }
+  std::span<float> exchanged_parameters() {
+    return gpu_ ? memory_->view().parameters() : parameters();
+  }
   static compute::LossSums sums() {
     compute::LossSums sums;
     sums.rows = 4;
@@ -193,36 +202,9 @@ TEST_P(WireTypeTest, ShardsOnGpusGiveTheBitsOfTheCpuWhateverCarriesThem) {
   }
   Shards on_cpu(spec::SyncPolicy::async, 1, 1, GetParam());
   const std::vector<float> expected = train(on_cpu, false, {Way::grpc}, 10);
-  Shards refusing(spec::SyncPolicy::async, 1, 1,
-                  GetParam());  // the member falls back to the stream
+  // A shard on the CPU refuses the GPU's memory, and the member falls back to the stream.
+  Shards refusing(spec::SyncPolicy::async, 1, 1, GetParam());
   EXPECT_EQ(train(refusing, false, {Way::gpu}, 10), expected);
-}
-
-TEST(TransportTest, AMemberWhoseGpuMemoryGoesLeavesItsPushAsItWas) {
-  std::vector<float> expected;
-  for (const bool lost : {false, true}) {
-    Shards shards(spec::SyncPolicy::sync, 1, 2, WireType::float32, 20, group::identity_of_tests(),
-                  make_gpu);
-    auto first = std::make_unique<Member>(shards, 0, true, Way::gpu);
-    Member second(shards, 1, true, Way::gpu);
-    ASSERT_TRUE(first->join());
-    ASSERT_TRUE(second.join());
-    first->begin_step();
-    if (lost) {
-      std::this_thread::sleep_for(kLongEnough);
-      EXPECT_EQ(first->give_up().outcome, Exchange::Outcome::interrupted);
-      first = std::make_unique<Member>(shards, 0, true, Way::gpu);
-      ASSERT_TRUE(first->join());
-      first->begin_step();
-    }
-    second.begin_step();
-    EXPECT_EQ(second.end_step().outcome, Exchange::Outcome::ok);
-    EXPECT_EQ(first->end_step().outcome, Exchange::Outcome::ok);
-    EXPECT_EQ(first->values(), second.values());
-    if (expected.empty()) expected = second.values();
-    EXPECT_EQ(second.values(), expected);
-    EXPECT_EQ(shards.host(0).counts().conflicting, 0u);
-  }
 }
 
 TEST(TransportTest, AShardWhoseGpuIsLostSaysSoAndServesNobody) {
@@ -275,19 +257,26 @@ TEST_P(WireTypeTest, AnAsynchronousMemberGetsTheSameBitsWhateverCarriesThem) {
   }
 }
 
-TEST(TransportTest, AMemberThatIsLostLeavesItsPushAsItWas) {
+class LostMemberTest : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Memory, LostMemberTest, testing::Values(Way::in_place, Way::gpu),
+                         [](const auto& info) {
+                           return info.param == Way::gpu ? "of_a_gpu" : "of_the_host";
+                         });
+
+TEST_P(LostMemberTest, LeavesItsPushAsItWas) {
   std::vector<float> expected;
   for (const bool lost : {false, true}) {
-    Shards shards(spec::SyncPolicy::sync, 1, 2);
-    auto first = std::make_unique<Member>(shards, 0, true, Way::in_place);
-    Member second(shards, 1, true, Way::in_place);
+    Shards shards(spec::SyncPolicy::sync, 1, 2, WireType::float32, 20, group::identity_of_tests(),
+                  [] { return GetParam() == Way::gpu ? make_gpu() : nullptr; });
+    auto first = std::make_unique<Member>(shards, 0, true, GetParam());
+    Member second(shards, 1, true, GetParam());
     ASSERT_TRUE(first->join());
     ASSERT_TRUE(second.join());
     first->begin_step();
     if (lost) {
       std::this_thread::sleep_for(kLongEnough);
       EXPECT_EQ(first->give_up().outcome, Exchange::Outcome::interrupted);
-      first = std::make_unique<Member>(shards, 0, true, Way::in_place);
+      first = std::make_unique<Member>(shards, 0, true, GetParam());
       ASSERT_TRUE(first->join());
       first->begin_step();
     }
@@ -297,6 +286,7 @@ TEST(TransportTest, AMemberThatIsLostLeavesItsPushAsItWas) {
     EXPECT_EQ(first->values(), second.values());
     if (expected.empty()) expected = second.values();
     EXPECT_EQ(second.values(), expected);
+    EXPECT_EQ(shards.host(0).counts().conflicting, 0u);
   }
 }
 

@@ -189,8 +189,7 @@ class SimulatedGpu : public cuda::Gpu {
     Descriptor& file = offered_[memory];
     file = make_shared_memory("simulated-gpu", bytes);
     map_shared_memory(file, bytes, static_cast<std::byte*>(memory));
-    if (mprotect(memory, bytes, opened_ > 0 ? kAccess : PROT_NONE) != 0)
-      throw std::runtime_error("mprotect");
+    protect(memory, bytes);
     return std::to_string(file.get());
   }
   void* open(const std::string& offer, size_t bytes) override {
@@ -198,8 +197,7 @@ class SimulatedGpu : public cuda::Gpu {
                                                static_cast<uint32_t>(std::stoi(offer)), bytes);
     const std::lock_guard lock(mutex_);
     void* memory = map_shared_memory(file, bytes);
-    if (mprotect(memory, bytes, opened_ > 0 ? kAccess : PROT_NONE) != 0)
-      throw std::runtime_error("mprotect");
+    protect(memory, bytes);
     allocations_[memory] = bytes;
     return memory;
   }
@@ -281,7 +279,6 @@ class SimulatedGpu : public cuda::Gpu {
   }
 
  private:
-  static constexpr int kAccess = PROT_READ | PROT_WRITE;
   static constexpr std::align_val_t kShared{256};
 
   // While it lives, the GPU's memory can be addressed.
@@ -304,9 +301,11 @@ class SimulatedGpu : public cuda::Gpu {
     const bool before = opened_ > 0;
     opened_ += change;
     if (before == (opened_ > 0)) return;
-    const int access = opened_ > 0 ? kAccess : PROT_NONE;
-    for (const auto& [memory, bytes] : allocations_)
-      if (mprotect(memory, bytes, access) != 0) throw std::runtime_error("mprotect");
+    for (const auto& [memory, bytes] : allocations_) protect(memory, bytes);
+  }
+  void protect(void* memory, size_t bytes) const {
+    const int access = opened_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+    if (mprotect(memory, bytes, access) != 0) throw std::runtime_error("mprotect");
   }
 
   const ThreadOrder order_;

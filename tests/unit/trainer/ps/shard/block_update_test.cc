@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "common/error.h"
 #include "tests/unit/trainer/extended.h"
+#include "tests/unit/trainer/ps/shard/update_inputs.h"
 #include "trainer/compute/aligned.h"
 
 namespace muster::ps {
@@ -29,27 +28,11 @@ compute::ParameterLayout layout() {
   return compute::ParameterLayout(tensors);
 }
 
-Floats wave(const compute::ParameterLayout& layout, double pace) {
-  Floats values(layout.size());
-  for (const compute::ParameterTensor& tensor : layout.tensors())
-    for (size_t i = tensor.offset; i < tensor.offset + tensor.count; ++i)
-      values[i] = static_cast<float>(std::sin(pace * static_cast<double>(i + 1)));
-  return values;
-}
-
 struct State {
   Floats parameters;
   std::vector<Floats> slots;
   bool operator==(const State&) const = default;
 };
-
-compute::UpdateArguments arguments(uint64_t t) {
-  compute::UpdateArguments arguments;
-  arguments.learning_rate = 0.01f;
-  arguments.inverse_weight = arguments.inverse_rows = 0.125f;
-  arguments.t = t;
-  return arguments;
-}
 
 // Returns the gradients of three members for an update.
 std::vector<Floats> gradients(const compute::ParameterLayout& layout, uint64_t t) {

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <deque>
 #include <optional>
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/extended.h"
+#include "tests/unit/trainer/ps/shard/update_inputs.h"
 #include "trainer/compute/cuda/gpus.h"
 #include "trainer/host/instruction_set.h"
 #include "trainer/ps/shard/block_update.h"
@@ -33,18 +33,7 @@ compute::ParameterLayout tensors_of_test() {
   return compute::ParameterLayout(tensors);
 }
 
-// Returns numbers for the range's tensors; the padding between them is zero.
-Floats waves(const compute::ParameterLayout& layout, Range range, double pace,
-             compute::FloatMemory* memory = nullptr) {
-  Floats values(range.size(), compute::CacheLineAllocator<float>(memory));
-  for (const compute::ParameterTensor& tensor : layout.tensors())
-    for (size_t i = tensor.offset; i < tensor.offset + tensor.count; ++i)
-      if (i >= range.begin && i < range.end)
-        values[i - range.begin] = static_cast<float>(std::sin(pace * static_cast<double>(i + 1)));
-  return values;
-}
-
-// Two steps of a shard: parameters, slots, and what a member has got of the parameters.
+// What two steps of a shard lead to: parameters, slots, and the parameters that a member has got.
 struct Result {
   Floats parameters, delivered;
   std::vector<Floats> slots;
@@ -58,20 +47,12 @@ struct Setting {
   bool sum_first;  // as for a second copy
 };
 
-compute::UpdateArguments arguments_of_step(uint64_t t) {
-  compute::UpdateArguments arguments;
-  arguments.learning_rate = 0.01f;
-  arguments.inverse_weight = arguments.inverse_rows = 0.125f;
-  arguments.t = t;
-  return arguments;
-}
-
 // `gpu`: gradients and copies lie in its memory.
 Result run(ShardUpdate& update, const Setting& setting, compute::cuda::Gpu* gpu) {
   const size_t size = setting.range.size();
   const auto count = static_cast<int64_t>(size);
   const auto numbers = [&](double pace, compute::FloatMemory* memory) {
-    return waves(setting.optimizer.layout(), setting.range, pace, memory);
+    return wave(setting.optimizer.layout(), setting.range, pace, memory);
   };
   Floats from = numbers(1.7, update.memory().get()), to = numbers(0, update.memory().get());
   Floats sum = numbers(0, update.memory().get());
@@ -108,7 +89,7 @@ Result run(ShardUpdate& update, const Setting& setting, compute::cuda::Gpu* gpu)
       update.sum(gradients, sum, true);
       buffers.sum = sum;
     }
-    update.run(setting.range, arguments_of_step(t), buffers, true);
+    update.run(setting.range, arguments(t), buffers, true);
     std::swap(from, to);
   }
   if (gpu) gpu->fetch(delivered.data(), far_delivered->data(), size * sizeof(float)).wait();
@@ -170,8 +151,8 @@ TEST_P(GpuUpdateTest, KeepsGradientsWhoseMemoryGoes) {
   const compute::ParameterLayout layout = tensors_of_test();
   const auto optimizer = compute::Optimizer::create(compute::Sgd{}, layout);
   GpuUpdate update(*gpu_, memory_, *optimizer, {0, layout.size()}, false);
-  const Floats sent = waves(layout, {0, layout.size()}, 0.3);
-  Floats kept = waves(layout, {0, layout.size()}, 0, update.memory().get());
+  const Floats sent = wave(layout, {0, layout.size()}, 0.3);
+  Floats kept = wave(layout, {0, layout.size()}, 0, update.memory().get());
   {
     const compute::cuda::GpuArray<float> gradients(*gpu_, static_cast<int64_t>(sent.size()));
     gpu_->put(gradients.data(), sent.data(), sent.size() * sizeof(float)).wait();
