@@ -25,6 +25,7 @@ ROWS = {
     "gpu-ssd-24-float32": ("batch 24 in float32", "images/s", "imagesPerSecond", "shown"),
     "gpu-recovery": ("kill -9 of one of 3 replicas of mnist-mlp on one GPU, collective, until the next step", "s",
                      "seconds", "at most 2 s"),
+    "gpu-recovery-nccl": ("the same, by NCCL", "s", "seconds", "at most 2 s"),
 }
 
 

@@ -47,7 +47,12 @@ void Coordinator::run() {
              {"step", plan.position().step()},
              {"members", plan.members_size()},
              {"replicas", plan.replicas()},
-             {"sharedMemory", plan.shared_memory()}});
+             {"sharedMemory", plan.shared_memory()},
+             {"linkedGpus", plan.linked_gpus()}});
+  const std::string& why = formation_.why_unlinked();
+  if (why != why_unlinked_ && !why.empty())
+    log::info("GPUs exchange gradients through the host's memory: " + why);
+  why_unlinked_ = why;
   formation_.running();
 }
 

@@ -37,6 +37,33 @@ bool update_alike(const Members& members) {
   return std::ranges::all_of(members, fuses) || std::ranges::none_of(members, fuses);
 }
 
+// Returns why the members' GPUs cannot exchange gradients themselves; "" if they can, or if no
+// member has any.
+std::string why_not_linked(const Members& members, const Formation::Setup& setup, int replicas,
+                           bool one_host) {
+  const auto rank_of = [](const auto& entry) { return "rank " + std::to_string(entry.first); };
+  std::map<std::string, std::string> owners;
+  const auto has_gpus = [](const auto& entry) { return entry.second->hello.gpus_size() > 0; };
+  if (std::ranges::none_of(members, has_gpus)) return "";
+  for (const auto& member : members) {
+    const auto& [rank, peer] = member;
+    if (peer->hello.gpus_size() != setup.devices)
+      return rank_of(member) + " has no GPUs that can be linked";
+    if (peer->member.unlinked()) return rank_of(member) + " could not be linked with the others";
+    for (const std::string& gpu : peer->hello.gpus()) {
+      const auto [other, is_new] = owners.emplace(gpu, rank_of(member));
+      if (!is_new) return other->second + " and " + rank_of(member) + " have the same GPU";
+    }
+  }
+  if (replicas != static_cast<int>(members.size()) * setup.devices)
+    return std::to_string(replicas) + " logical replicas have fewer GPUs";
+  if (setup.link == Formation::Link::never) return "synchronization.nccl is never";
+  if (setup.link == Formation::Link::on_one_host && !one_host)
+    return "what NCCL sends between hosts would not be encrypted (synchronization.nccl: always "
+           "allows it)";
+  return "";
+}
+
 using Progress = std::pair<uint64_t, uint64_t>;  // generation and step
 
 Progress progress(const MemberState& state) {
@@ -104,10 +131,13 @@ void Formation::decide(const group::PeerRegistry& registry) {
     if (plan_.members_size() == 1) host = peer->hello.host();
     one_host &= !host.empty() && peer->hello.host() == host;
   }
-  plan_.set_shared_memory(one_host);
   plan_.set_comparable(update_alike(members));
-  plan_.set_replicas(static_cast<uint32_t>(
-      setup_.replicas > 0 ? setup_.replicas : plan_.members_size() * setup_.devices));
+  const int replicas =
+      setup_.replicas > 0 ? setup_.replicas : plan_.members_size() * setup_.devices;
+  plan_.set_replicas(static_cast<uint32_t>(replicas));
+  why_unlinked_ = why_not_linked(members, setup_, replicas, one_host);
+  plan_.set_linked_gpus(why_unlinked_.empty() && members.begin()->second->hello.gpus_size() > 0);
+  plan_.set_shared_memory(one_host && !plan_.linked_gpus());
   // If a later generation than any survivor's has published checkpoints, the survivors' states are
   // outdated.
   const bool is_behind_storage = best && published_ > best->generation();

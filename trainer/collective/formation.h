@@ -25,11 +25,15 @@ class Formation : public group::Formation {
   // come back, before it begins without them.
   static constexpr std::chrono::milliseconds kMuster = group::PeerRegistry::kSilence;
 
+  // Where members' GPUs may exchange gradients themselves, which is not encrypted.
+  enum class Link { never, on_one_host, anywhere };
+
   struct Setup {
     int members = 1;   // at the start of the job
     int least = 0;     // an elastic group's minimum; 0: exactly `members`
     int replicas = 0;  // logical; 0: `devices` for each member
     int devices = 1;
+    Link link = Link::never;
   };
 
   Formation(const Setup& setup, Time now) : setup_(setup), since_(now) {}
@@ -40,6 +44,9 @@ class Formation : public group::Formation {
   void fenced(uint64_t published);
   void chosen(const std::optional<Checkpoint>& newest) override;
   const CollectivePlan& plan() const { return plan_; }
+  // Returns why the plan has no links between the members' GPUs; "" if it has, or if there are none
+  // to be linked.
+  const std::string& why_unlinked() const { return why_unlinked_; }
   void announced() { proceed(Next::assemble); }
   void running();
 
@@ -56,6 +63,7 @@ class Formation : public group::Formation {
   const Time since_;  // the time at which we became the leader
   uint64_t published_ = 0;
   bool formed_ = false;  // a generation has run under this leader
+  std::string why_unlinked_;
   CollectivePlan plan_;
   std::pair<uint64_t, uint64_t> basis_;  // generation and step of the plan's first state
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -10,6 +11,7 @@
 #include "trainer/collective/contribution.h"
 #include "trainer/compute/loss_sums.h"
 #include "trainer/compute/optimizer.h"
+#include "trainer/compute/parameter_layout.h"
 #include "trainer/compute/tree_sum.h"
 
 namespace muster::collective {
@@ -48,20 +50,9 @@ class Session {
 
   virtual ~Session() = default;
 
-  virtual std::span<float> parameters() = 0;
-  // A slot of the optimizer, to be read between two steps.
-  virtual std::span<const float> slot(size_t index) const = 0;
-  // The logical replicas that this member computes, as nodes of their tree. The caller writes the
-  // sum of the gradients under nodes()[i] to gradients(i).
-  virtual std::span<const compute::Subtree> nodes() const = 0;
-  virtual std::span<float> gradients(size_t node) = 0;
-
-  // Says that floats [0, end) of all our nodes' gradients are final, so that they may be sent
-  // already. May be called from any thread, also from several at once, before step() is called.
-  virtual void complete(size_t /*end*/) {}
-  // Contributes the gradients written and returns when parameters() are those after `step`, which
-  // must be the session's current step. Members that each hold a state of their own compare it
-  // after the step, if the first member's contribution says so.
+  // Contributes the gradients that were computed and returns when the parameters are those after
+  // `step`, which must be the session's current step. Members that each hold a state of their own
+  // compare it after the step, if the first member's contribution says so.
   virtual StepResult step(uint64_t step, const Contribution& contribution,
                           const Arguments& arguments, const Watch& watch) = 0;
   // The time that `member` computed for the last step that was made.
@@ -74,6 +65,32 @@ class Session {
   // settle().
   virtual void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
                     const Arguments& arguments) = 0;
+  // Copies floats `range` of the parameters, or of a slot. To be called between two steps.
+  virtual void read_parameters(compute::Range range, std::span<float> to) = 0;
+  virtual void read_slot(size_t index, compute::Range range, std::span<float> to) = 0;
+};
+
+// A session whose state and gradients are in the host's memory.
+class HostSession : public Session {
+ public:
+  virtual std::span<float> parameters() = 0;
+  // A slot of the optimizer, to be read between two steps.
+  virtual std::span<const float> slot(size_t index) const = 0;
+  // The logical replicas that this member computes, as nodes of their tree. The caller writes the
+  // sum of the gradients under nodes()[i] to gradients(i).
+  virtual std::span<const compute::Subtree> nodes() const = 0;
+  virtual std::span<float> gradients(size_t node) = 0;
+
+  // Says that floats [0, end) of all our nodes' gradients are final, so that they may be sent
+  // already. May be called from any thread, also from several at once, before step() is called.
+  virtual void complete(size_t /*end*/) {}
+
+  void read_parameters(compute::Range range, std::span<float> to) final {
+    std::ranges::copy(parameters().subspan(range.begin, range.size()), to.begin());
+  }
+  void read_slot(size_t index, compute::Range range, std::span<float> to) final {
+    std::ranges::copy(slot(index).subspan(range.begin, range.size()), to.begin());
+  }
 };
 
 }  // namespace muster::collective

@@ -9,7 +9,7 @@
 namespace muster::collective {
 
 // The session of members that share one host's memory: see SharedState.
-class SharedSession : public Session {
+class SharedSession : public HostSession {
  public:
   // `member` is this process's number in the state. The optimizer must outlive the session.
   SharedSession(std::unique_ptr<SharedState> state, int member,

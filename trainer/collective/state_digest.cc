@@ -9,9 +9,12 @@ namespace muster::collective {
 
 uint32_t digest_of(std::span<const compute::Floats> state) {
   uint32_t digest = 0;
-  for (const compute::Floats& buffer : state)
-    digest = crc32c(std::as_bytes(std::span(buffer)), digest);
+  for (const compute::Floats& buffer : state) digest = digest_of(buffer, digest);
   return digest;
+}
+
+uint32_t digest_of(std::span<const float> buffer, uint32_t before) {
+  return crc32c(std::as_bytes(buffer), before);
 }
 
 std::vector<int> odd_members(std::span<const uint32_t> digests) {

@@ -13,6 +13,8 @@ namespace muster::collective {
 
 // Returns the CRC-32C of a state: of its buffers, one after the other.
 uint32_t digest_of(std::span<const compute::Floats> state);
+// The same, one buffer after the other: `before` is the result for those before it.
+uint32_t digest_of(std::span<const float> buffer, uint32_t before);
 
 // Returns the members whose state is not the one that more than half of them hold: none if all
 // hold the same, all if no state is held by more than half. `digests` are by member.

@@ -17,9 +17,6 @@ enum Kind : uint32_t { kHeader, kNodes, kSum, kState, kDigest };
 // A digest is told twice if not all are equal.
 constexpr size_t kDigests = 2;
 
-// A member may be in the next step already, and never further.
-constexpr size_t kAhead = 2;
-
 iovec bytes_of(std::span<float> floats) {
   return {floats.data(), floats.size_bytes()};
 }
@@ -41,7 +38,8 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
   for (int other = 0; other < shape.members; ++other) {
     const auto replicas = static_cast<size_t>(shape.replicas_of(other).size());
     Peer& peer = peers_[static_cast<size_t>(other)];
-    peer.header.resize(sizeof(Header) + replicas * sizeof(compute::LossSums));
+    for (std::vector<std::byte>& header : peer.headers_received)
+      header.resize(sizeof(Header) + replicas * sizeof(compute::LossSums));
     if (other == member) continue;
     others_.push_back(other);
     peer.nodes.assign(shape.nodes_of(other).size(), WireFloats(own_size_, shape.rounded));
@@ -108,7 +106,8 @@ std::span<const iovec> WireGroup::destination(int index, Connections::Frame fram
   Peer& peer = peers_[static_cast<size_t>(index)];
   parts_.clear();
   if (frame.kind == kHeader && frame.index == 0 && peer.headers < kAhead) {
-    parts_.push_back({peer.header.data(), peer.header.size()});
+    std::vector<std::byte>& header = peer.headers_received[(turn_ + peer.headers) % kAhead];
+    parts_.push_back({header.data(), header.size()});
   } else if (frame.kind == kNodes && is_next(frame, peer.nodes_received)) {
     for (WireFloats& node : peer.nodes) parts_.push_back(node.bytes(own_part(frame.index)));
   } else if (frame.kind == kSum && is_next(frame, peer.sums_received)) {
@@ -155,7 +154,7 @@ void WireGroup::received(int index, Connections::Frame frame) {
 }
 
 void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
-  std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].header;
+  std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].headers_received[turn_];
   const std::span<const compute::LossSums> sums = contribution.sums;
   const Header begin{step, contribution.seconds, contribution.note, contribution.compare};
   std::memcpy(header.data(), &begin, sizeof begin);
@@ -196,7 +195,8 @@ Note WireGroup::note() const {
 compute::LossSums WireGroup::read_headers(uint64_t step) {
   compute::LossSums all;
   for (int member = 0; member < shape_.members; ++member) {
-    const std::vector<std::byte>& bytes = peers_[static_cast<size_t>(member)].header;
+    const std::vector<std::byte>& bytes =
+        peers_[static_cast<size_t>(member)].headers_received[turn_];
     Header& header = headers_[static_cast<size_t>(member)];
     std::memcpy(&header, bytes.data(), sizeof header);
     if (header.step != step)
@@ -249,11 +249,9 @@ bool WireGroup::is_heard() const {
   });
 }
 
-// Returns whether the next bucket's parts have come from all members. The last bucket must also
-// wait until the headers are read: a member that has its sums may go on to the next step, and its
-// header would overwrite the one not read yet.
+// Returns whether the next bucket's parts have come from all members.
 bool WireGroup::can_add_up() const {
-  if (added_ == contributed_ || (added_ + 1 == buckets_.size() && !read_)) return false;
+  if (added_ == contributed_) return false;
   return std::ranges::all_of(others_, [this](int other) MUSTER_REQUIRES(driving_) {
     return peers_[static_cast<size_t>(other)].nodes_received > added_;
   });
@@ -336,8 +334,13 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
     }
     complete_ = contributed_ = added_ = 0;
     read_ = false;
+    turn_ = (turn_ + 1) % kAhead;
     return all;
   });
+}
+
+void WireGroup::require_intact() {
+  drive([&]() MUSTER_REQUIRES(driving_) { connections_.progress(); });
 }
 
 std::vector<uint32_t> WireGroup::exchange(uint32_t digest, const Session::Watch& watch) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -61,6 +62,8 @@ class WireGroup {
                                const Session::Watch& watch);
   // The time that the member reported in the last call; note() is the first member's note in it.
   double seconds(int member) const;
+  // Throws Broken if a member has left, or has sent something impossible.
+  void require_intact();
   // The number of bytes sent and received; for the watch of a call.
   uint64_t moved() const { return connections_.moved(); }
   Note note() const;
@@ -75,6 +78,9 @@ class WireGroup {
                  std::span<const std::span<float>> buffers, const Session::Watch& watch);
 
  private:
+  // A member may be in the next step already, and never further.
+  static constexpr size_t kAhead = 2;
+
   struct Header {
     uint64_t step;
     double seconds;
@@ -83,7 +89,7 @@ class WireGroup {
     // ReplicaSums of the sender's replicas follow.
   };
   struct Peer {
-    std::vector<std::byte> header;
+    std::array<std::vector<std::byte>, kAhead> headers_received;  // of steps in turns
     std::vector<WireFloats> nodes;  // our part of each of its nodes' sums
     uint32_t digest = 0;
     // The frames of this call.
@@ -121,11 +127,10 @@ class WireGroup {
   WireFloats sum_;
   compute::TreeSum tree_;
   std::vector<const float*> nodes_ MUSTER_GUARDED_BY(driving_);  // those of a bucket's part
-  std::vector<std::byte> header_;
-  std::vector<Peer> peers_ MUSTER_GUARDED_BY(driving_);  // by member
-  std::vector<Header> headers_;  // of the last step: the next one's may come at any time
-  std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);      // of a frame that is received, or
-  std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);  // sent
+  std::vector<Peer> peers_ MUSTER_GUARDED_BY(driving_);          // by member
+  std::vector<Header> headers_;                                  // of the last step
+  std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);         // of a frame that is received, or
+  std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);     // sent
   std::span<const std::span<float>> state_ MUSTER_GUARDED_BY(driving_);  // the state being received
   int source_ MUSTER_GUARDED_BY(driving_) = -1;                          // from this member
   // The state of the next call or the one under way. The thread that moves frames, ahead_ or the
@@ -134,6 +139,7 @@ class WireGroup {
   size_t contributed_ MUSTER_GUARDED_BY(driving_) = 0;      // buckets
   size_t added_ MUSTER_GUARDED_BY(driving_) = 0;            // buckets
   bool read_ MUSTER_GUARDED_BY(driving_) = false;           // headers_ are those of this call
+  size_t turn_ MUSTER_GUARDED_BY(driving_) = 0;             // this call's place in headers_received
   std::exception_ptr failure_ MUSTER_GUARDED_BY(driving_);  // thrown in ahead_
   std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
   bool stepping_ MUSTER_GUARDED_BY(driving_) = false;  // only frames of steps may come now

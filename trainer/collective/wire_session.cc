@@ -7,6 +7,23 @@
 
 namespace muster::collective {
 
+Session::Outcome outcome_of(const Unavailable& error, const Session::Watch& watch) {
+  const bool stopped = watch.stop.stop_requested();
+  if (!stopped && !watch.over()) log::info(error.what());
+  return stopped ? Session::Outcome::interrupted : Session::Outcome::over;
+}
+
+void compare_states(WireGroup& group, uint32_t digest, const Session::Watch& watch,
+                    Session::StepResult& result) {
+  try {
+    result.odd = odd_members(group.exchange(digest, watch));
+    result.compared = result.odd.empty();
+    if (!result.compared) result.outcome = Session::Outcome::differs;
+  } catch (const WireGroup::Broken& error) {
+    outcome_of(error, watch);  // the step is made; the next one finds the connections closed
+  }
+}
+
 WireSession::WireSession(std::unique_ptr<WireGroup> group, const GroupShape& shape, int member,
                          State state, uint64_t step, const compute::Optimizer& optimizer)
     : nodes_(shape.nodes_of(member)),
@@ -19,28 +36,16 @@ WireSession::WireSession(std::unique_ptr<WireGroup> group, const GroupShape& sha
 Session::StepResult WireSession::step(uint64_t step, const Contribution& contribution,
                                       const Arguments& arguments, const Watch& watch) {
   StepResult result;
-  const auto broken = [&](const WireGroup::Broken& error) {
-    const bool stopped = watch.stop.stop_requested();
-    if (!stopped && !watch.over()) log::info(error.what());
-    return stopped ? Outcome::interrupted : Outcome::over;
-  };
   try {
     result.sums = group_->all_reduce(step, contribution, watch);
     result.note = group_->note();
   } catch (const WireGroup::Broken& error) {
-    result.outcome = broken(error);
+    result.outcome = outcome_of(error, watch);
     return result;
   }
   optimizer_.apply({0, state_[0].size()}, arguments(result.sums), state_[0], group_->sum(), slots_);
   ++step_;
-  if (!group_->compare()) return result;
-  try {
-    result.odd = odd_members(group_->exchange(digest_of(state_), watch));
-    result.compared = result.odd.empty();
-    if (!result.compared) result.outcome = Outcome::differs;
-  } catch (const WireGroup::Broken& error) {
-    broken(error);  // the step is made; the next one finds the connections closed
-  }
+  if (group_->compare()) compare_states(*group_, digest_of(state_), watch, result);
   return result;
 }
 

@@ -3,14 +3,22 @@
 #include <memory>
 #include <vector>
 
+#include "common/error.h"
 #include "trainer/collective/session.h"
 #include "trainer/collective/wire_group.h"
 
 namespace muster::collective {
 
+// Returns the outcome of a step that ended with `error` before it was made; logs the error unless
+// the watch says why.
+Session::Outcome outcome_of(const Unavailable& error, const Session::Watch& watch);
+// Compares the members' states after the step of `result` by their digests.
+void compare_states(WireGroup& group, uint32_t digest, const Session::Watch& watch,
+                    Session::StepResult& result);
+
 // The session of members that reach each other by TCP: each holds the whole state and makes every
 // update.
-class WireSession : public Session {
+class WireSession : public HostSession {
  public:
   // Parameters, then slots.
   using State = std::vector<compute::Floats>;

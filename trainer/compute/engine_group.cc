@@ -6,24 +6,30 @@
 namespace muster::compute {
 
 std::unique_ptr<EngineGroup> EngineGroup::create(std::span<Engine* const> engines,
-                                                 const Optimizer& optimizer, std::string& why) {
+                                                 const Optimizer& optimizer) {
   std::vector<cuda::CudaEngine*> on_gpus;
-  std::vector<cuda::Gpu*> gpus;
   for (Engine* engine : engines) {
-    auto* cuda = dynamic_cast<cuda::CudaEngine*>(engine);
-    if (cuda == nullptr) return nullptr;
-    on_gpus.push_back(cuda);
-    gpus.push_back(&cuda->gpu());
+    on_gpus.push_back(dynamic_cast<cuda::CudaEngine*>(engine));
+    if (on_gpus.back() == nullptr) return nullptr;
   }
-  if (gpus.empty()) return nullptr;
-  auto links = gpus[0]->link(gpus, why);
-  if (links.empty()) return nullptr;
-  try {
-    return std::make_unique<cuda::CudaEngineGroup>(on_gpus, std::move(links), optimizer);
-  } catch (const Unavailable& error) {
-    why = error.what();
-    return nullptr;
+  if (on_gpus.empty()) return nullptr;
+  return std::make_unique<cuda::CudaEngineGroup>(on_gpus, optimizer);
+}
+
+std::vector<std::string> EngineGroup::link_names(std::span<Engine* const> engines,
+                                                 std::string& why) {
+  std::vector<std::string> names;
+  for (const Engine* engine : engines) {
+    cuda::Gpu* gpu = engine->gpu_or_null();
+    if (gpu == nullptr) return {};
+    try {
+      names.push_back(gpu->link_name());
+    } catch (const Unavailable& error) {
+      why = error.what();
+      return {};
+    }
   }
+  return names;
 }
 
 }  // namespace muster::compute

@@ -6,29 +6,56 @@
 #include <vector>
 
 #include "trainer/compute/engine.h"
+#include "trainer/compute/linked_devices.h"
 #include "trainer/compute/optimizer.h"
 
 namespace muster::compute {
 
-// The engines of a process, when their devices exchange gradients and parameters without the host's
-// memory. Every engine has all parameters, and makes the update of a share of them.
+// The engines of a process that train together, or with those of other processes, without the
+// host's memory. Every engine has all parameters and slots and makes every update: the state
+// survives as long as one process does.
 class EngineGroup {
  public:
-  // Joins the engines, which must outlive the group, of the same model. Returns null if their
-  // devices cannot exchange anything; `why` says the reason, unless they are CPUs.
+  // A connection between the engines of this group, and with those of other processes. Each
+  // engine's thread calls the functions for its engine, in turns: ask_sums(), await_sums() and, if
+  // that threw on none of the threads, update(). Before update() the state is unchanged.
+  class Link {
+   public:
+    virtual ~Link() = default;
+    // Asks the devices to add up the gradients that all engines have computed, in the order of
+    // tree_sum.h. Both throw Unavailable if another device has failed, or the link has been
+    // abandoned; the link is of no more use then.
+    virtual void ask_sums(int engine) = 0;
+    virtual void await_sums(int engine) = 0;
+    // Makes the update of everything.
+    virtual void update(int engine, const UpdateArguments& arguments) = 0;
+    // Makes all waits of this process end. Any thread may call it. A link that ends without it
+    // waits a while for the other processes to have what this one sent.
+    virtual void abandon() noexcept = 0;
+  };
+
+  // Joins the engines, which must outlive the group, of the same model. Returns null unless all of
+  // them are on GPUs. The engines' own parameters are left alone.
   static std::unique_ptr<EngineGroup> create(std::span<Engine* const> engines,
-                                             const Optimizer& optimizer, std::string& why);
+                                             const Optimizer& optimizer);
+  // Returns the names of the engines' devices, by which other processes tell whether a link is
+  // possible: no two devices have the same one. Returns none, and the reason in `why`, if they
+  // cannot be linked; the reason is empty for CPUs.
+  static std::vector<std::string> link_names(std::span<Engine* const> engines, std::string& why);
   virtual ~EngineGroup() = default;
 
-  // The parameters that all engines compute with, and the optimizer's slots, are shown as if they
-  // lay in one place. They may be used while no update is being made.
+  // The parameters and slots of all engines are shown as one memory. They may be used while no
+  // update is being made.
   virtual Memory& parameters() = 0;
   virtual std::span<Memory* const> slots() = 0;
+  // Returns what one engine holds: its parameters, then its slots.
+  virtual std::vector<Memory*> state_of(int engine) = 0;
 
-  // Adds up the gradients that the engines have computed, in the order of tree_sum.h, and makes the
-  // update. Each engine's thread calls it, with the same arguments. If it throws on one thread, it
-  // throws Unavailable on all others.
-  virtual void update(int engine, const UpdateArguments& arguments) = 0;
+  // Returns an id for one link. Throws Unavailable if devices cannot be linked.
+  virtual std::string make_link_id() = 0;
+  // Links the devices; all processes must call it. From here on the engines compute with
+  // parameters(). Throws Unavailable if they cannot be linked; what devices.watch throws ends it.
+  virtual std::unique_ptr<Link> link(const LinkedDevices& devices) = 0;
 };
 
 }  // namespace muster::compute

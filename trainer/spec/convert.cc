@@ -249,12 +249,20 @@ SyncPolicy to_policy(const std::string& name) {
   unknown("synchronization.policy", name);
 }
 
+Nccl to_nccl(const std::string& name) {
+  if (name == "auto") return Nccl::automatic;
+  if (name == "always") return Nccl::always;
+  if (name == "never") return Nccl::never;
+  unknown("synchronization.nccl", name);
+}
+
 void read_synchronization(const Json& value, TrainingSpec& spec) {
   spec.policy = to_policy(string_or(value, "policy", "sync"));
   spec.backup_workers = static_cast<int>(integer_or(value, "backupWorkers", 0));
   spec.max_staleness = static_cast<int>(integer_or(value, "maxStaleness", 4));
   spec.wire =
       string_or(value, "wire", "float32") == "bfloat16" ? WireType::bfloat16 : WireType::float32;
+  spec.nccl = to_nccl(string_or(value, "nccl", "auto"));
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ namespace muster::spec {
 // (training.schema.yaml, embedded) is the one place that knows fields, bounds, defaults and
 // descriptions; the operator splices it into the TrainingJob's.
 
+// Where the GPUs of a collective's replicas exchange gradients themselves.
+enum class Nccl { automatic, always, never };
+
 // The type that gradients and parameters are rounded to on their way between members and parameter
 // servers.
 enum class WireType { float32, bfloat16 };
@@ -95,6 +98,7 @@ struct TrainingSpec {
   int backup_workers = 0;
   int max_staleness = 4;
   WireType wire = WireType::float32;
+  Nccl nccl = Nccl::automatic;
   CheckpointSpec checkpoint;
   std::optional<uint64_t> evaluate_every_epochs;  // within the training
   std::optional<EarlyStoppingSpec> early_stopping;
@@ -112,6 +116,8 @@ struct TrainingSpec {
 
   // Whether a collective's gradients and their sums are rounded (compute/tree_sum.h).
   bool rounded() const { return wire == WireType::bfloat16; }
+  // Whether GPUs can add up the gradients of a step without the host.
+  bool devices_can_add_up() const { return gradient_accumulation == 1 && !rounded(); }
   // Whether training saves checkpoints before the final one without being asked.
   bool saves_on_the_way() const {
     return checkpoint.every_steps || checkpoint.every_seconds || checkpoint.every_epochs ||

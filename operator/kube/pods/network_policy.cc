@@ -20,6 +20,15 @@ Json tcp(int first, int last) {
   return Json::array({port});
 }
 
+// Whether the replicas' GPUs may exchange gradients between pods by NCCL, which chooses its own
+// ports.
+bool may_use_nccl(const api::TrainingJob& job) {
+  if (job.strategy != "collective" || string_or(job.training, "device", "auto") == "cpu")
+    return false;
+  const std::string nccl = string_or(member(job.training, "synchronization"), "nccl", "auto");
+  return nccl == "always" || (nccl == "auto" && job.transport == api::Transport::none);
+}
+
 }  // namespace
 
 Json network_policy_of(const api::TrainingJob& job, const Json& http_peers) {
@@ -27,7 +36,8 @@ Json network_policy_of(const api::TrainingJob& job, const Json& http_peers) {
   const Json of_job = {{kJobLabel, job.name}, {kJobUidLabel, job.uid}};
   Json is_protected = of_job;
   is_protected[kPortsLabel] = kFixedPorts;
-  const Json own_pods = Json::array({{{"podSelector", selector(of_job)}}});
+  Json of_peers = {{"from", Json::array({{{"podSelector", selector(of_job)}}})}};
+  if (!may_use_nccl(job)) of_peers["ports"] = tcp(kPeerPort, kLastPeerPort);
   return {
       {"apiVersion", "networking.k8s.io/v1"},
       {"kind", "NetworkPolicy"},
@@ -35,8 +45,8 @@ Json network_policy_of(const api::TrainingJob& job, const Json& http_peers) {
       {"spec",
        {{"podSelector", selector(is_protected)},
         {"policyTypes", Json::array({"Ingress"})},
-        {"ingress", Json::array({{{"from", own_pods}, {"ports", tcp(kPeerPort, kLastPeerPort)}},
-                                 {{"from", http_peers}, {"ports", tcp(kHttpPort, kHttpPort)}}})}}}};
+        {"ingress",
+         Json::array({of_peers, {{"from", http_peers}, {"ports", tcp(kHttpPort, kHttpPort)}}})}}}};
 }
 
 Json to_http_peers(const std::string& text) {

@@ -1,7 +1,10 @@
 #include "trainer/compute/cuda/engine_group.h"
 
 #include <algorithm>
+#include <functional>
 
+#include "common/error.h"
+#include "trainer/compute/cuda/gpu_link.h"
 #include "trainer/compute/tree_sum.h"
 
 namespace muster::compute::cuda {
@@ -9,12 +12,6 @@ namespace {
 
 float* floats_of(Memory& memory) {
   return dynamic_cast<CudaMemory&>(memory).data();
-}
-
-Completion all_of(std::vector<Completion> each) {
-  return Completion([each = std::move(each)]() mutable {
-    for (Completion& one : each) one.wait();
-  });
 }
 
 // Memory on several devices with the same content. It is read from the first.
@@ -29,7 +26,9 @@ class EqualMemory : public Memory {
   Completion write(Range range, std::span<const float> from) override {
     std::vector<Completion> each;
     for (Memory* memory : all_) each.push_back(memory->write(range, from));
-    return all_of(std::move(each));
+    return Completion([each = std::move(each)]() mutable {
+      for (Completion& one : each) one.wait();
+    });
   }
   std::span<float> host_view() override { return {}; }
 
@@ -37,120 +36,161 @@ class EqualMemory : public Memory {
   const std::vector<Memory*> all_;
 };
 
-// Memory of which each device has a share; the shares are in order and cover it.
-class SharedOutMemory : public Memory {
- public:
-  SharedOutMemory(std::vector<Memory*> each, std::vector<Range> shares)
-      : each_(std::move(each)), shares_(std::move(shares)) {}
-
-  size_t size() const override { return each_[0]->size(); }
-  Completion read(Range range, std::span<float> to) const override {
-    return for_parts(range, [&](size_t i, Range part) {
-      return each_[i]->read(part, to.subspan(part.begin - range.begin, part.size()));
-    });
-  }
-  Completion write(Range range, std::span<const float> from) override {
-    return for_parts(range, [&](size_t i, Range part) {
-      return each_[i]->write(part, from.subspan(part.begin - range.begin, part.size()));
-    });
-  }
-  std::span<float> host_view() override { return {}; }
-
- private:
-  template <class Copy>
-  Completion for_parts(Range range, Copy copy) const {
-    std::vector<Completion> parts;
-    for (size_t i = 0; i < shares_.size(); ++i) {
-      const Range part{std::max(range.begin, shares_[i].begin),
-                       std::min(range.end, shares_[i].end)};
-      if (part.begin < part.end) parts.push_back(copy(i, part));
-    }
-    return all_of(std::move(parts));
-  }
-
-  const std::vector<Memory*> each_;
-  const std::vector<Range> shares_;
-};
+// Returns the part of a layout that each of so many devices adds up.
+std::vector<Range> shares_of(size_t size, int devices) {
+  constexpr size_t kGrain = ParameterLayout::kAlignment;
+  const size_t grains = (size + kGrain - 1) / kGrain;
+  const auto border = [&](int device) {
+    return std::min(size,
+                    grains * static_cast<size_t>(device) / static_cast<size_t>(devices) * kGrain);
+  };
+  std::vector<Range> shares;
+  for (int device = 0; device < devices; ++device)
+    shares.push_back({border(device), border(device + 1)});
+  return shares;
+}
 
 }  // namespace
 
-CudaEngineGroup::Member::Member(CudaEngine& made, std::unique_ptr<GpuLink> end, Range share,
-                                int members, size_t slot_count)
+class CudaEngineLink : public EngineGroup::Link {
+ public:
+  CudaEngineLink(CudaEngineGroup& group, const LinkedDevices& devices,
+                 std::vector<std::unique_ptr<GpuLink>> links)
+      : group_(group),
+        first_(static_cast<size_t>(devices.first)),
+        shares_(shares_of(group.parameters().size(), devices.count)),
+        links_(std::move(links)) {
+    for (size_t i = 0; i < links_.size(); ++i)
+      inboxes_.emplace_back(group.members_[i].engine.gpu(),
+                            static_cast<int64_t>(shares_[first_ + i].size()) * (devices.count - 1));
+  }
+
+  void ask_sums(int engine) override {
+    const auto index = static_cast<size_t>(engine), own = first_ + index;
+    CudaEngine& computed = group_.members_[index].engine;
+    const Range share = shares_[own];
+    const auto size = static_cast<int64_t>(share.size());
+    float* gradients = floats_of(computed.gradients());
+    std::vector<float*> leaves;
+    for (size_t from = 0; from < shares_.size(); ++from) {
+      const auto place = static_cast<int64_t>(from - (from > own ? 1 : 0));
+      leaves.push_back(from == own ? gradients + share.begin
+                                   : inboxes_[index].data() + place * size);
+    }
+    guarded([&] {
+      links_[index]->exchange(gradients, shares_, leaves);
+      if (size > 0) {
+        add_up(computed.gpu(), size, leaves);
+        if (own > 0)
+          computed.gpu().launch(
+              Copy{1, size, leaves[0], size, gradients + share.begin, size, false});
+      }
+      links_[index]->share(gradients, shares_);
+    });
+  }
+
+  void await_sums(int engine) override {
+    guarded([&] { links_[static_cast<size_t>(engine)]->wait(); });
+  }
+
+  void update(int engine, const UpdateArguments& arguments) override {
+    CudaEngineGroup::Member& member = group_.members_[static_cast<size_t>(engine)];
+    FlatBuffers buffers{member.parameters.data(), floats_of(member.engine.gradients()), nullptr,
+                        nullptr, nullptr};
+    set_slots(
+        group_.optimizer_, member.slots.size(), [&](size_t i) { return member.slots[i].data(); },
+        buffers);
+    member.update.prepare(group_.optimizer_, arguments, buffers);
+    member.update.apply(buffers);
+    member.engine.gpu().wait();
+  }
+
+  void abandon() noexcept override {
+    for (const auto& link : links_) link->abandon();
+  }
+
+ private:
+  // Makes the waits of all other threads end too if `asked` throws.
+  template <class Asked>
+  void guarded(Asked asked) {
+    try {
+      asked();
+    } catch (...) {
+      abandon();
+      throw;
+    }
+  }
+
+  // A child's sum comes to the place of its first leaf.
+  static void add_up(Gpu& gpu, int64_t size, const std::vector<float*>& leaves) {
+    const std::function<void(Subtree)> add = [&](Subtree node) {
+      if (node.size() == 1) return;
+      add(node.first());
+      add(node.second());
+      gpu.launch(Copy{1, size, leaves[static_cast<size_t>(node.second().begin)], size,
+                      leaves[static_cast<size_t>(node.begin)], size, true});
+    };
+    add({0, static_cast<int>(leaves.size())});
+  }
+
+  CudaEngineGroup& group_;
+  const size_t first_;
+  const std::vector<Range> shares_;  // of all devices
+  std::deque<GpuArray<float>>
+      inboxes_;  // of each of our devices: the others' gradients of its share
+  const std::vector<std::unique_ptr<GpuLink>> links_;  // end before the inboxes that they write to
+};
+
+CudaEngineGroup::Member::Member(CudaEngine& made, size_t slot_count)
     : engine(made),
-      link(std::move(end)),
-      inbox(made.gpu(), static_cast<int64_t>(share.size()) * (members - 1)),
-      update(made.gpu(), made.layout(), share) {
+      parameters(made.gpu(), made.layout().size()),
+      update(made.gpu(), made.layout(), {0, made.layout().size()}) {
   for (size_t i = 0; i < slot_count; ++i) slots.emplace_back(made.gpu(), made.layout().size());
 }
 
-CudaEngineGroup::CudaEngineGroup(std::span<CudaEngine* const> engines,
-                                 std::vector<std::unique_ptr<GpuLink>> links,
-                                 const Optimizer& optimizer)
-    : optimizer_(optimizer),
-      shares_(
-          shard_ranges(optimizer.spec(), engines[0]->layout(), static_cast<int>(engines.size()))) {
+CudaEngineGroup::CudaEngineGroup(std::span<CudaEngine* const> engines, const Optimizer& optimizer)
+    : optimizer_(optimizer) {
   const size_t slot_count = optimizer.slot_names().size();
   std::vector<Memory*> parameters;
-  for (size_t i = 0; i < engines.size(); ++i) {
-    members_.emplace_back(*engines[i], std::move(links[i]), shares_[i],
-                          static_cast<int>(engines.size()), slot_count);
-    parameters.push_back(&engines[i]->parameters());
-  }
+  for (CudaEngine* engine : engines)
+    parameters.push_back(&members_.emplace_back(*engine, slot_count).parameters);
   parameters_ = std::make_unique<EqualMemory>(parameters);
   for (size_t slot = 0; slot < slot_count; ++slot) {
     std::vector<Memory*> each;
     for (Member& member : members_) each.push_back(&member.slots[slot]);
-    slots_.push_back(std::make_unique<SharedOutMemory>(each, shares_));
+    slots_.push_back(std::make_unique<EqualMemory>(each));
     slot_views_.push_back(slots_.back().get());
   }
 }
 
-// A child's sum comes to the place of its first leaf.
-void CudaEngineGroup::add_up(size_t member, const std::vector<float*>& leaves) {
-  const auto size = static_cast<int64_t>(shares_[member].size());
-  const std::function<void(Subtree)> add = [&](Subtree node) {
-    if (node.size() == 1) return;
-    add(node.first());
-    add(node.second());
-    members_[member].engine.gpu().launch(
-        Copy{1, size, leaves[static_cast<size_t>(node.second().begin)], size,
-             leaves[static_cast<size_t>(node.begin)], size, true});
-  };
-  add({0, static_cast<int>(leaves.size())});
+CudaEngineGroup::~CudaEngineGroup() {
+  for (Member& member : members_) {
+    if (&member.engine.parameters() != &member.parameters) continue;
+    try {
+      member.engine.use_own();
+    } catch (const DeviceError&) {
+      // The engine is of no more use.
+    }
+  }
 }
 
-void CudaEngineGroup::ask(size_t index, const UpdateArguments& arguments) {
-  Member& member = members_[index];
-  Gpu& gpu = member.engine.gpu();
-  const Range share = shares_[index];
-  const auto size = static_cast<int64_t>(share.size());
-  float* gradients = floats_of(member.engine.gradients());
-  std::vector<float*> leaves;
-  for (size_t from = 0; from < members_.size(); ++from) {
-    const auto place = static_cast<int64_t>(from - (from > index ? 1 : 0));
-    leaves.push_back(from == index ? gradients + share.begin : member.inbox.data() + place * size);
-  }
-  member.link->exchange(gradients, shares_, leaves);
-  if (size > 0) {
-    add_up(index, leaves);
-    if (index > 0) gpu.launch(Copy{1, size, leaves[0], size, gradients + share.begin, size, false});
-  }
-  FlatBuffers buffers{floats_of(member.engine.parameters()), gradients, nullptr, nullptr, nullptr};
-  set_slots(
-      optimizer_, member.slots.size(), [&](size_t i) { return member.slots[i].data(); }, buffers);
-  member.update.prepare(optimizer_, arguments, buffers);
-  member.update.apply(buffers);
-  member.link->share(buffers.parameters, shares_);
-  gpu.wait();
+std::vector<Memory*> CudaEngineGroup::state_of(int engine) {
+  Member& member = members_[static_cast<size_t>(engine)];
+  std::vector<Memory*> state{&member.parameters};
+  for (CudaMemory& slot : member.slots) state.push_back(&slot);
+  return state;
 }
 
-void CudaEngineGroup::update(int engine, const UpdateArguments& arguments) {
-  try {
-    ask(static_cast<size_t>(engine), arguments);
-  } catch (...) {
-    for (Member& member : members_) member.link->abandon();
-    throw;
-  }
+std::string CudaEngineGroup::make_link_id() {
+  return members_.front().engine.gpu().make_link_id();
+}
+
+std::unique_ptr<EngineGroup::Link> CudaEngineGroup::link(const LinkedDevices& devices) {
+  std::vector<Gpu*> gpus;
+  for (const Member& member : members_) gpus.push_back(&member.engine.gpu());
+  auto made = std::make_unique<CudaEngineLink>(*this, devices, gpus[0]->link(gpus, devices));
+  for (Member& member : members_) member.engine.use(member.parameters, nullptr);
+  return made;
 }
 
 }  // namespace muster::compute::cuda

@@ -5,38 +5,34 @@
 #include <vector>
 
 #include "trainer/compute/cuda/engine.h"
-#include "trainer/compute/cuda/gpu_link.h"
 #include "trainer/compute/engine_group.h"
 
 namespace muster::compute::cuda {
 
-// The links move gradients and parameters; what is added up is added by kernels, in an order that
-// depends on the number of engines alone. So the bits are those of a sum on the host.
+// The links move gradients; what is added up is added by kernels, in an order that depends on the
+// number of devices alone. So the bits are those of a sum on the host.
 class CudaEngineGroup : public EngineGroup {
  public:
-  // links[i] is that of engines[i].
-  CudaEngineGroup(std::span<CudaEngine* const> engines, std::vector<std::unique_ptr<GpuLink>> links,
-                  const Optimizer& optimizer);
+  CudaEngineGroup(std::span<CudaEngine* const> engines, const Optimizer& optimizer);
+  ~CudaEngineGroup() override;
 
   Memory& parameters() override { return *parameters_; }
   std::span<Memory* const> slots() override { return slot_views_; }
-  void update(int engine, const UpdateArguments& arguments) override;
+  std::vector<Memory*> state_of(int engine) override;
+  std::string make_link_id() override;
+  std::unique_ptr<Link> link(const LinkedDevices& devices) override;
 
  private:
+  friend class CudaEngineLink;
   struct Member {
-    Member(CudaEngine& made, std::unique_ptr<GpuLink> end, Range share, int members, size_t slots);
+    Member(CudaEngine& made, size_t slot_count);
     CudaEngine& engine;
-    const std::unique_ptr<GpuLink> link;
-    GpuArray<float> inbox;  // the others' gradients of its share
+    CudaMemory parameters;
+    std::deque<CudaMemory> slots;
     TensorUpdate update;
-    std::deque<CudaMemory> slots;  // each as large as the parameters; its share of them is used
   };
 
-  void ask(size_t member, const UpdateArguments& arguments);
-  void add_up(size_t member, const std::vector<float*>& leaves);
-
   const Optimizer& optimizer_;
-  const std::vector<Range> shares_;
   std::deque<Member> members_;
   std::unique_ptr<Memory> parameters_;
   std::vector<std::unique_ptr<Memory>> slots_;

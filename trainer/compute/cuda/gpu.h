@@ -10,6 +10,7 @@
 #include "trainer/compute/cuda/gpu_link.h"
 #include "trainer/compute/cuda/kernels/kernels.h"
 #include "trainer/compute/cuda/numbers.h"
+#include "trainer/compute/linked_devices.h"
 #include "trainer/compute/memory.h"
 
 namespace muster::compute::cuda {
@@ -91,10 +92,15 @@ class Gpu {
   virtual std::unique_ptr<Recording> end_recording() = 0;
   virtual void replay(Recording& recording) = 0;
 
-  // Links GPUs of this kind, which include this one; the i-th link is that of gpus[i]. Returns
-  // none, and the reason in `why`, if they cannot be linked.
+  // Returns the GPU's name among those that may be linked; no two have the same one. Throws
+  // Unavailable if it cannot be linked with any.
+  virtual std::string link_name() = 0;
+  // See EngineGroup::make_link_id().
+  virtual std::string make_link_id() = 0;
+  // Links GPUs of this kind. `gpus` are those of this process, which include this one; the i-th
+  // link is that of gpus[i]. Throws Unavailable if they cannot be linked.
   virtual std::vector<std::unique_ptr<GpuLink>> link(std::span<Gpu* const> gpus,
-                                                     std::string& why) = 0;
+                                                     const LinkedDevices& devices) = 0;
 
   // Copies from host memory beside the queue; one caller. Work that is asked for after
   // follow_brought() waits until all is there that was brought before; await_brought() waits

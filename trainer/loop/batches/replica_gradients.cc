@@ -102,4 +102,15 @@ void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& wo
   }
 }
 
+void ReplicaGradients::compute_on_devices(int first, const WorkOf& work_of,
+                                          std::span<compute::LossSums> sums) {
+  each([&](int i) {
+    const Turn turn{.first = first + i, .count = 1, .distance = devices(), .taken = 0};
+    const FedEngine& device = devices_[static_cast<size_t>(i)];
+    sums[static_cast<size_t>(i)] =
+        device.engine.compute_gradients(device.feed.batch(work_of(turn)));
+  });
+  WatchedWork::beat();
+}
+
 }  // namespace muster::loop

@@ -51,6 +51,10 @@ class ReplicaGradients {
                std::span<compute::LossSums> sums,
                const compute::Engine::OnComplete& on_complete = {});
 
+  // Computes on each device the gradients of one replica, replica `first` + i on device i, and
+  // leaves them there. `sums` receives the loss sums of each.
+  void compute_on_devices(int first, const WorkOf& work_of, std::span<compute::LossSums> sums);
+
   int devices() const { return static_cast<int>(devices_.size()); }
   // Runs work(device) for each device, on that device's thread.
   void each(const std::function<void(int)>& work) { threads_.each(work); }

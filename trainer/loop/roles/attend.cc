@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
+#include "common/program/log.h"
 #include "common/random.h"
 #include "trainer/compute/cpu/kernels/kernels.h"
+#include "trainer/compute/engine_group.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/host/instruction_set.h"
@@ -38,6 +41,18 @@ bool has_its_bits(const spec::TrainingSpec& spec) {
   return spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0;
 }
 
+// Returns the names by which others know this process's GPUs; none if these cannot be linked.
+std::vector<std::string> names_of_gpus(const Assembly& assembly) {
+  const spec::TrainingSpec& spec = assembly.spec();
+  if (spec.nccl == spec::Nccl::never || !spec.devices_can_add_up()) return {};
+  std::vector<compute::Engine*> engines;
+  for (const FedEngine& device : assembly.devices()) engines.push_back(&device.engine);
+  std::string why;
+  auto names = compute::EngineGroup::link_names(engines, why);
+  if (!why.empty()) log::info("this process's GPUs cannot be linked with others: " + why);
+  return names;
+}
+
 }  // namespace
 
 Hello make_hello(const group::Membership& membership, const Training& training) {
@@ -67,6 +82,8 @@ Hello make_hello(const group::Membership& membership, const Assembly& assembly) 
   Hello hello = make_hello(membership, assembly.training);
   hello.set_layout_fingerprint(assembly.engine->layout().fingerprint());
   hello.set_determinism(assembly.determinism_fingerprint());
+  if (membership.collective())
+    for (const std::string& name : names_of_gpus(assembly)) hello.add_gpus(name);
   return hello;
 }
 
@@ -100,6 +117,20 @@ collective::Formation::Setup formation_of(const group::Membership& membership, i
   setup.least = std::max(1, chiefs + elastic.least);
   if (elastic.global_batch) setup.replicas = (chiefs + elastic.most) * devices;
   return setup;
+}
+
+collective::Formation::Link link_of(const group::Membership& membership,
+                                    const spec::TrainingSpec& spec) {
+  using Link = collective::Formation::Link;
+  if (spec.nccl == spec::Nccl::never) return Link::never;
+  const bool encrypted = static_cast<bool>(membership.identity);
+  return spec.nccl == spec::Nccl::automatic && encrypted ? Link::on_one_host : Link::anywhere;
+}
+
+void keep_links_on_host(const group::Membership& membership, const spec::TrainingSpec& spec) {
+  const bool alone = membership.members() < 2 && !membership.elastic;
+  if (alone || link_of(membership, spec) == collective::Formation::Link::on_one_host)
+    setenv("NCCL_SOCKET_IFNAME", "lo", /*overwrite=*/0);
 }
 
 PsSynchronizer::Connect make_connect(const group::Membership& membership,

@@ -22,6 +22,15 @@ group::PeerRegistry::Expected expected_peers(const group::Membership& membership
 // Returns how a collective's generations are formed, with `devices` devices for each member.
 collective::Formation::Setup formation_of(const group::Membership& membership, int devices);
 
+// Returns where the GPUs of a collective's members may be linked.
+collective::Formation::Link link_of(const group::Membership& membership,
+                                    const spec::TrainingSpec& spec);
+
+// Keeps NCCL to the loopback interface if GPUs are linked on one host only, or in this process
+// alone, and the environment does not say which interface to use. To be called before a GPU is
+// used.
+void keep_links_on_host(const group::Membership& membership, const spec::TrainingSpec& spec);
+
 // Returns the function that connects a member to its job's shards: through shared memory to shards
 // on its host, if the member has such memory, else by gRPC, which sends floats as `wire`.
 PsSynchronizer::Connect make_connect(const group::Membership& membership,

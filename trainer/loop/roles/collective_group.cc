@@ -34,6 +34,7 @@ class CollectiveGroup : public LedGroup {
                                        const Assembly& assembly) {
     auto setup = led(collective::Coordinator::Setup(), membership, leader_);
     setup.group = formation_of(membership, assembly.spec().devices);
+    setup.group.link = link_of(membership, assembly.spec());
     return setup;
   }
 

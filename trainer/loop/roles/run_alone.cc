@@ -2,6 +2,7 @@
 #include "common/program/log.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/storage_patience.h"
+#include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/claim_folder.h"
 #include "trainer/loop/roles/leader.h"
 #include "trainer/loop/roles/roles.h"
@@ -68,6 +69,7 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
     if (!claim) return kTerminated;
     stop = claim->token();
   }
+  keep_links_on_host(membership, training.spec);
   Assembly assembly = assemble(std::move(training), 1, false, threads);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, stop);
   auto from = leader.store() ? leader.store()->to_resume() : std::nullopt;

@@ -105,6 +105,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   const auto claim = claim_folder(membership, training, reporter, stop);
   if (!claim) return kTerminated;
   stop = claim->token();
+  keep_links_on_host(membership, training.spec);
   Assembly assembly = assemble_member(std::move(training), membership, threads);
   auto store = open_store(membership, assembly);
   // If all checkpoints are damaged, the shards' state is as good; the coordinator refuses if they

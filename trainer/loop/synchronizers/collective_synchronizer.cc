@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
+#include "trainer/collective/device_session.h"
 #include "trainer/collective/plan.h"
 #include "trainer/collective/shared_session.h"
 #include "trainer/collective/state_digest.h"
@@ -29,6 +30,7 @@ namespace {
 
 constexpr milliseconds kConnect{30000};  // to connect, or for the state's next bytes
 constexpr int kMostOdd = 3;              // comparisons in a row; see docs/collective.md
+constexpr int kMostFailedLinks = 2;      // in a row; the host's memory takes the GPUs' place then
 
 bool runs(const GroupView& view, uint64_t generation) {
   return view.phase() == GroupView::RUNNING && view.generation() == generation;
@@ -54,6 +56,20 @@ std::string to_text(const collective::SharedState::Offer& offer) {
   message.set_fd(offer.fd);
   message.set_nonce(offer.nonce);
   return message.SerializeAsString();
+}
+
+// Returns the endpoint with the id by which GPUs are linked.
+std::string with_link_id(const std::string& endpoint, const std::string& id) {
+  WireEndpoint message;
+  message.ParseFromString(endpoint);
+  message.set_link_id(id);
+  return message.SerializeAsString();
+}
+
+std::string link_id_of(const CollectivePlan& plan) {
+  WireEndpoint message;
+  message.ParseFromString(plan.members(static_cast<int>(plan.source())).endpoint());
+  return message.link_id();
 }
 
 std::vector<int> ranks_of(const CollectivePlan& plan) {
@@ -92,9 +108,11 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Rendez
       setup_(std::move(setup)),
       gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
 
-// The engines must let go of the session's memory before it is freed.
+// The engines must let go of the session's memory before it is freed, and the session of theirs.
 CollectiveSynchronizer::~CollectiveSynchronizer() {
   gradients_.release();
+  next_.reset();
+  session_.reset();
 }
 
 int CollectiveSynchronizer::place_in(const CollectivePlan& plan) const {
@@ -268,14 +286,37 @@ collective::WireSession::State CollectiveSynchronizer::empty_state() const {
 }
 
 std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int place) {
-  wire_ = std::make_unique<collective::WireGroup>(shape_of(plan, assembly_), place,
-                                                  assembly_.engine->layout().size(), setup_.host,
-                                                  setup_.identity, setup_.ports);
+  const size_t floats = plan.linked_gpus() ? 0 : assembly_.engine->layout().size();
+  wire_ = std::make_unique<collective::WireGroup>(shape_of(plan, assembly_), place, floats,
+                                                  setup_.host, setup_.identity, setup_.ports);
   wire_state_ = empty_state();
   const std::vector<std::span<float>> slots(wire_state_.begin() + 1, wire_state_.end());
   if (place == static_cast<int>(plan.source()) || plan.members(place).has_state())
     fill(plan, wire_state_[0], slots);
-  return wire_->endpoint();
+  if (!plan.linked_gpus() || place != static_cast<int>(plan.source())) return wire_->endpoint();
+  try {
+    return with_link_id(wire_->endpoint(), engine_group(plan).make_link_id());
+  } catch (const Unavailable& error) {
+    log::warning(error.what());
+    return wire_->endpoint();  // without an id no member can link its GPUs
+  }
+}
+
+compute::EngineGroup& CollectiveSynchronizer::engine_group(const CollectivePlan& plan) {
+  const int gpus = plan.members_size() * gradients_.devices();
+  if (static_cast<int>(plan.replicas()) != gpus)
+    throw Invalid("the rendezvous: expected a plan of " + std::to_string(gpus) +
+                      " logical replicas for as many linked GPUs, found one of " +
+                      std::to_string(plan.replicas()),
+                  kProtocol);
+  if (engine_group_) return *engine_group_;
+  std::vector<compute::Engine*> engines;
+  for (const FedEngine& device : assembly_.devices()) engines.push_back(&device.engine);
+  engine_group_ = compute::EngineGroup::create(engines, *assembly_.optimizer);
+  if (!engine_group_)
+    throw Invalid("the rendezvous: expected a plan for this process's CPU, found one for GPUs",
+                  kProtocol);
+  return *engine_group_;
 }
 
 // A source whose memory is not there may have ended since the plan was made. Only if the same
@@ -326,16 +367,51 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
     const collective::Session::Watch patient{
         stop_, [&] { return !runs(client_.require_view(setup_.patience), plan.generation()); }};
     if (plan.comparable() && !compare_at_entry(plan, patient)) return false;
-  } catch (const collective::WireGroup::Broken& error) {
+    if (plan.linked_gpus())
+      next_ = join_gpus(plan, place);
+    else
+      next_ = std::make_unique<collective::WireSession>(
+          std::move(wire_), shape_of(plan, assembly_), place, std::move(wire_state_),
+          plan.position().step(), *assembly_.optimizer);
+  } catch (const Unavailable& error) {
     log::info("generation " + std::to_string(plan.generation()) +
               " could not be entered: " + error.what());
     return false;
   }
-  next_ = std::make_unique<collective::WireSession>(std::move(wire_), shape_of(plan, assembly_),
-                                                    place, std::move(wire_state_),
-                                                    plan.position().step(), *assembly_.optimizer);
   refused_ = 0;
   return true;
+}
+
+// A link may fail because another member has just gone. Only if it fails again, before we entered
+// any other generation, do we report that our GPUs cannot be linked.
+std::unique_ptr<collective::Session> CollectiveSynchronizer::join_gpus(const CollectivePlan& plan,
+                                                                       int place) {
+  const auto each = [this](const std::function<void(int)>& work) { gradients_.each(work); };
+  compute::EngineGroup& engines = engine_group(plan);
+  const auto until = Clock::now() + kConnect;
+  const collective::Session::Watch watch{stop_, [&] {
+                                           return !runs(client_.require_view(setup_.patience),
+                                                        plan.generation()) ||
+                                                  Clock::now() > until;
+                                         }};
+  std::unique_ptr<collective::Session> joined;
+  try {
+    joined = std::make_unique<collective::DeviceSession>(
+        std::move(wire_), engines, shape_of(plan, assembly_), place, plan.position().step(),
+        link_id_of(plan), each, watch);
+  } catch (const Unavailable&) {
+    if (runs(client_.view(), plan.generation()) && ++failed_links_ >= kMostFailedLinks)
+      report_.change([](MemberState& mine) { mine.set_unlinked(true); });
+    throw;
+  }
+  failed_links_ = 0;
+  engines.parameters().write({0, wire_state_[0].size()}, wire_state_[0]).wait();
+  for (size_t i = 0; i < engines.slots().size(); ++i) {
+    const compute::Floats& slot = wire_state_[1 + i];
+    engines.slots()[i]->write({0, slot.size()}, slot).wait();
+  }
+  wire_state_.clear();
+  return joined;
 }
 
 // Survivors bring states of their own.
@@ -381,10 +457,14 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
     fail(generation);
     return false;
   }
-  std::vector<std::span<float>> memory{next_->parameters()};
-  for (size_t i = 0; i < next_->nodes().size(); ++i) memory.push_back(next_->gradients(i));
+  std::vector<std::span<float>> memory;
+  hosted_ = dynamic_cast<collective::HostSession*>(next_.get());
+  if (hosted_) {
+    memory.push_back(hosted_->parameters());
+    for (size_t i = 0; i < hosted_->nodes().size(); ++i) memory.push_back(hosted_->gradients(i));
+    gradients_.load(hosted_->parameters());
+  }
   gradients_.pin(memory);
-  gradients_.load(next_->parameters());
   session_ = std::move(next_);
   generation_ = generation;
   settled_ = false;
@@ -403,6 +483,23 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   return true;
 }
 
+// Computes the gradients and loss sums of our logical replicas.
+void CollectiveSynchronizer::compute() {
+  const auto work_of = [&](const Turn& turn) {
+    return assembly_.workload->part_of(position(), turn);
+  };
+  if (!hosted_) {
+    sums_.resize(static_cast<size_t>(gradients_.devices()));
+    gradients_.compute_on_devices(place_in(plan_) * gradients_.devices(), work_of, sums_);
+    return;
+  }
+  const auto nodes = hosted_->nodes();
+  sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));
+  targets_.clear();
+  for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], hosted_->gradients(i)});
+  gradients_.compute(targets_, work_of, sums_, on_complete_);
+}
+
 Synchronizer::StepResult CollectiveSynchronizer::step() {
   const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
   if (!is_current()) {
@@ -410,14 +507,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
     return {State::rejoin, {}};
   }
   const auto begun = Clock::now();
-  const Workload& workload = *assembly_.workload;
-  const auto nodes = session_->nodes();
-  sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));
-  targets_.clear();
-  for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], session_->gradients(i)});
-  gradients_.compute(
-      targets_, [&](const Turn& turn) { return workload.part_of(position(), turn); }, sums_,
-      on_complete_);
+  compute();
   const auto update = [this](const compute::LossSums& all) {
     return arguments(position().step, position().optimizer_t + 1, all);
   };
@@ -431,7 +521,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   result.sums = last_sums_ = made.sums;
   last_note_ = made.note;
   if (made.outcome == collective::Session::Outcome::ok) {
-    gradients_.load(session_->parameters());
+    if (hosted_) gradients_.load(hosted_->parameters());
     take(made.sums, made.note);
     step_times_.add(*session_);
     compared_ = made.compared || !is_comparable();
@@ -461,12 +551,11 @@ void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluation
 }
 
 void CollectiveSynchronizer::read_weights(std::span<float> to) {
-  std::ranges::copy(session_->parameters(), to.begin());
+  session_->read_parameters({0, to.size()}, to);
   const auto slot = assembly_.optimizer->average_slot();
   if (!slot) return;
   const compute::Range trained = assembly_.engine->layout().segment(compute::Segment::trainable);
-  std::ranges::copy(session_->slot(*slot).subspan(trained.begin, trained.size()),
-                    to.begin() + static_cast<std::ptrdiff_t>(trained.begin));
+  session_->read_slot(*slot, trained, to.subspan(trained.begin, trained.size()));
 }
 
 std::map<std::string, double> CollectiveSynchronizer::metrics() const {

@@ -10,6 +10,7 @@
 
 #include "common/threads/mutex.h"
 #include "trainer/collective/wire_session.h"
+#include "trainer/compute/engine_group.h"
 #include "trainer/group/identity.h"
 #include "trainer/group/membership.h"
 #include "trainer/group/rendezvous_client.h"
@@ -94,6 +95,9 @@ class CollectiveSynchronizer : public Synchronizer {
   bool enter(const CollectivePlan& plan, int place);
   bool join_memory(const CollectivePlan& plan, int place);
   bool join_wire(const CollectivePlan& plan, int place);
+  std::unique_ptr<collective::Session> join_gpus(const CollectivePlan& plan, int place);
+  compute::EngineGroup& engine_group(const CollectivePlan& plan);
+  void compute();
   bool compare_at_entry(const CollectivePlan& plan, const collective::Session::Watch& watch);
   bool is_comparable() const { return plan_.comparable() && !plan_.shared_memory(); }
   bool foresees_checkpoint();
@@ -110,8 +114,10 @@ class CollectiveSynchronizer : public Synchronizer {
   MemberReport& report_;
   const Setup setup_;
   ReplicaGradients gradients_;
-  const compute::Engine::OnComplete on_complete_ = [this](size_t end) { session_->complete(end); };
+  const compute::Engine::OnComplete on_complete_ = [this](size_t end) { hosted_->complete(end); };
+  std::unique_ptr<compute::EngineGroup> engine_group_;  // null until GPUs are linked
   std::unique_ptr<collective::Session> session_;
+  collective::HostSession* hosted_ = nullptr;  // session_; null if GPUs hold the state
   // These belong to generation prepared_: the session, if members share memory and we bring the
   // state; or the TCP group.
   std::unique_ptr<collective::Session> next_;
@@ -123,6 +129,7 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t revision_ = 0;  // of the last view seen
   uint64_t failed_ = 0;    // the last generation that we could not join
   uint64_t refused_ = 0;   // the incarnation whose memory we last failed to use
+  int failed_links_ = 0;   // in a row
   CollectivePlan plan_;    // of session_
   bool compared_ = true;
   // Comparisons in which we did not hold the state of most members. One on entry that finds no

@@ -4,6 +4,7 @@
 #include <array>
 #include <future>
 
+#include "common/error.h"
 #include "common/program/log.h"
 #include "common/threads/watched_work.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
@@ -72,20 +73,25 @@ LocalSynchronizer::~LocalSynchronizer() {
 
 std::optional<LocalSynchronizer::Group> LocalSynchronizer::make_group() const {
   const spec::TrainingSpec& spec = assembly_.spec();
-  std::vector<FedEngine> devices = assembly_.devices();
-  if (spec.gradient_accumulation > 1 || devices.size() < 2 || spec.rounded()) return std::nullopt;
+  const std::vector<FedEngine> devices = assembly_.devices();
+  if (devices.size() < 2 || !spec.devices_can_add_up()) return std::nullopt;
   std::vector<compute::Engine*> engines;
   for (const FedEngine& device : devices) engines.push_back(&device.engine);
-  std::string why;
-  auto group = compute::EngineGroup::create(engines, *assembly_.optimizer, why);
-  if (!why.empty())
-    log::warning("the devices exchange gradients through the host's memory, which takes longer: " +
-                 why);
+  auto group = compute::EngineGroup::create(engines, *assembly_.optimizer);
   if (!group) return std::nullopt;
   const auto count = static_cast<int>(devices.size());
-  return Group{std::move(group), std::move(devices),
-               std::make_unique<DeviceThreads>(count, /*exclusive=*/true),
-               std::vector<compute::LossSums>(static_cast<size_t>(count))};
+  try {
+    auto link = group->link({.count = count, .id = group->make_link_id()});
+    return Group{std::move(group), std::move(link),
+                 std::make_unique<ReplicaGradients>(devices, /*exclusive=*/true),
+                 std::vector<compute::LossSums>(static_cast<size_t>(count))};
+  } catch (const Unavailable& error) {
+    log::warning(
+        std::string("the devices exchange gradients through the host's memory, which takes "
+                    "longer: ") +
+        error.what());
+    return std::nullopt;
+  }
 }
 
 void LocalSynchronizer::make_slots() {
@@ -201,18 +207,17 @@ Synchronizer::StepResult LocalSynchronizer::step_ahead() {
 }
 
 Synchronizer::StepResult LocalSynchronizer::step_on_devices(compute::UpdateArguments arguments) {
-  const auto count = static_cast<int>(group_->devices.size());
-  group_->threads->each([&](int device) {
-    const auto at = static_cast<size_t>(device);
-    const Turn turn{.first = device, .count = 1, .distance = count, .taken = 0};
-    const Work work = assembly_.workload->part_of(position(), turn);
-    const auto& [engine, feed] = group_->devices[at];
-    group_->sums[at] = engine.compute_gradients(feed.batch(work));
-  });
+  group_->gradients->compute_on_devices(
+      0, [&](const Turn& turn) { return assembly_.workload->part_of(position(), turn); },
+      group_->sums);
   StepResult result;
   for (const compute::LossSums& sums : group_->sums) result.sums += sums;
   arguments.divide_by(result.sums);
-  group_->threads->each([&](int device) { group_->engines->update(device, arguments); });
+  group_->gradients->each([&](int device) {
+    group_->link->ask_sums(device);
+    group_->link->await_sums(device);
+    group_->link->update(device, arguments);
+  });
   return result;
 }
 

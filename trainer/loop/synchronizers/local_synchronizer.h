@@ -51,8 +51,8 @@ class LocalSynchronizer : public Synchronizer {
   // Devices that need no host for it.
   struct Group {
     std::unique_ptr<compute::EngineGroup> engines;
-    std::vector<FedEngine> devices;
-    std::unique_ptr<DeviceThreads> threads;
+    std::unique_ptr<compute::EngineGroup::Link> link;
+    std::unique_ptr<ReplicaGradients> gradients;
     std::vector<compute::LossSums> sums;  // of each device
   };
 

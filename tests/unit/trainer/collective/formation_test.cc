@@ -26,6 +26,8 @@ struct Said {
   uint64_t failed = 0;
   uint64_t differed = 0;
   bool fuses = true;
+  std::vector<std::string> gpus = {};
+  bool unlinked = false;
 };
 
 class FormationTest : public ::testing::Test {
@@ -62,6 +64,8 @@ class FormationTest : public ::testing::Test {
       state.set_failed(said.failed);
       state.set_differed(said.differed);
       hello.set_fuses(said.fuses);
+      for (const std::string& gpu : said.gpus) hello.add_gpus(gpu);
+      state.set_unlinked(said.unlinked);
       message.set_leaving(said.leaving);
       EXPECT_EQ(registry.admit(rank + 1, hello, kBegin), "");
       EXPECT_TRUE(registry.heard(rank + 1, message, kBegin));
@@ -121,6 +125,57 @@ TEST_F(FormationTest, GoesOnWithWhatTheOneHoldsThatHasGotFurthest) {
   ASSERT_EQ(plan.members_size(), 4);
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(plan.members(rank).has_state(), rank >= 2) << rank;
   EXPECT_THAT(formation.reason(), HasSubstr("what rank 2 holds of generation 8"));
+}
+
+TEST_F(FormationTest, LinksGpusWhereThatIsPossible) {
+  using Link = Formation::Link;
+  struct Case {
+    std::vector<std::vector<std::string>> gpus;  // of each member
+    Link link;
+    const char* why;  // not; "": they are linked; null: there are none
+    bool one_host = true;
+    int devices = 1;
+    int replicas = 0;
+    bool unlinked = false;  // the last member
+  };
+  const Case cases[] = {
+      {{{"a"}, {"b"}}, Link::on_one_host, ""},
+      {{{"a"}, {"b"}}, Link::anywhere, "", false},
+      {{{"a"}, {"b"}}, Link::on_one_host, "would not be encrypted", false},
+      {{{"a"}, {"b"}}, Link::never, "nccl is never"},
+      {{{"a"}}, Link::on_one_host, ""},
+      {{{"a", "b"}, {"c", "d"}}, Link::on_one_host, "", true, 2},
+      {{{"a", "b"}, {"c"}}, Link::on_one_host, "rank 1 has no GPUs", true, 2},
+      {{{"a", "b"}, {"b", "d"}}, Link::on_one_host, "rank 0 and rank 1 have the same GPU", true, 2},
+      {{{"a", "a"}, {"c", "d"}}, Link::on_one_host, "rank 0 and rank 0 have the same GPU", true, 2},
+      {{{"a"}, {"a"}}, Link::on_one_host, "rank 0 and rank 1 have the same GPU"},
+      {{{"a"}, {}}, Link::on_one_host, "rank 1 has no GPUs"},
+      {{{}, {"a"}}, Link::on_one_host, "rank 0 has no GPUs"},
+      {{{}, {}}, Link::on_one_host, nullptr},
+      {{{"a"}, {"b"}}, Link::on_one_host, "3 logical replicas", true, 1, 3},
+      {{{"a"}, {"b"}}, Link::on_one_host, "", true, 1, 2},
+      {{{"a"}, {"b"}}, Link::on_one_host, "rank 1 could not be linked", true, 1, 0, true},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.why ? one.why : "no GPUs");
+    std::vector<std::optional<Said>> members;
+    for (const auto& gpus : one.gpus) {
+      Said said;
+      said.gpus = gpus;
+      if (!one.one_host) said.host = "host " + std::to_string(members.size());
+      members.emplace_back(said);
+    }
+    members.back()->unlinked = one.unlinked;
+    Formation::Setup setup = this->setup(static_cast<int>(members.size()), 0, one.replicas);
+    setup.devices = one.devices;
+    setup.link = one.link;
+    const Formation formation = gathered(setup, registry_of(members));
+    const bool linked = one.why != nullptr && std::string(one.why).empty();
+    EXPECT_EQ(formation.plan().linked_gpus(), linked);
+    EXPECT_EQ(formation.plan().shared_memory(), one.one_host && !linked);
+    EXPECT_THAT(formation.why_unlinked(), HasSubstr(one.why ? one.why : ""));
+    EXPECT_EQ(formation.why_unlinked().empty(), linked || one.why == nullptr);
+  }
 }
 
 TEST_F(FormationTest, ALaterCheckpointIsTakenBeforeWhatAnyMemberHolds) {

@@ -37,15 +37,15 @@ Session::Watch patient() {
   return {{}, [] { return false; }};
 }
 
-std::vector<std::unique_ptr<Session>> shared_sessions(const Reference& reference, int members,
-                                                      const Reference::State& state) {
+std::vector<std::unique_ptr<HostSession>> shared_sessions(const Reference& reference, int members,
+                                                          const Reference::State& state) {
   const SharedState::Shape shape = reference.shape(members);
   auto made = SharedState::make(shape, state.step, 0);
   std::ranges::copy(state.buffers[0], made->parameters().begin());
   for (size_t i = 0; i < reference.slots(); ++i)
     std::ranges::copy(state.buffers[1 + i], made->slot(i).begin());
   const SharedState::Offer offer = made->offer();
-  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::unique_ptr<HostSession>> sessions;
   sessions.push_back(std::make_unique<SharedSession>(std::move(made), 0, reference.optimizer()));
   for (int member = 1; member < members; ++member)
     sessions.push_back(std::make_unique<SharedSession>(SharedState::open(shape, offer), member,
@@ -70,11 +70,11 @@ std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, siz
   return groups;
 }
 
-std::vector<std::unique_ptr<Session>> wire_sessions(const Reference& reference, int members,
-                                                    const Reference::State& state) {
+std::vector<std::unique_ptr<HostSession>> wire_sessions(const Reference& reference, int members,
+                                                        const Reference::State& state) {
   const SharedState::Shape shape = reference.shape(members);
   auto groups = wire_groups(shape, reference.floats());
-  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::unique_ptr<HostSession>> sessions;
   for (int member = 0; member < members; ++member)
     sessions.push_back(std::make_unique<WireSession>(std::move(groups[static_cast<size_t>(member)]),
                                                      shape, member, state.buffers, state.step,

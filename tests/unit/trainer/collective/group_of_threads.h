@@ -16,15 +16,15 @@ namespace muster::collective::testing {
 void run_members(int members, const std::function<void(int member)>& work);
 
 // The members of one host, whose memory holds the state.
-std::vector<std::unique_ptr<Session>> shared_sessions(const Reference& reference, int members,
-                                                      const Reference::State& state);
+std::vector<std::unique_ptr<HostSession>> shared_sessions(const Reference& reference, int members,
+                                                          const Reference::State& state);
 
 // The members that reach each other by TCP; connected. SIGPIPE is ignored from here on, as by the
 // trainer.
 std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, size_t floats,
                                                     size_t bucket = WireGroup::kBucket);
-std::vector<std::unique_ptr<Session>> wire_sessions(const Reference& reference, int members,
-                                                    const Reference::State& state);
+std::vector<std::unique_ptr<HostSession>> wire_sessions(const Reference& reference, int members,
+                                                        const Reference::State& state);
 
 // Never ends a wait.
 Session::Watch patient();

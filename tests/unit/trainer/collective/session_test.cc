@@ -14,7 +14,7 @@ namespace {
 using testing::Reference;
 using testing::run_members;
 using Outcome = Session::Outcome;
-using Sessions = std::vector<std::unique_ptr<Session>>;
+using Sessions = std::vector<std::unique_ptr<HostSession>>;
 
 constexpr uint64_t kFirstRange = 3;
 
@@ -36,7 +36,7 @@ class SessionTest : public ::testing::TestWithParam<Way> {
     }
     const Sessions all = sessions(reference, members);
     run_members(members, [&](int member) {
-      Session& session = *all[static_cast<size_t>(member)];
+      HostSession& session = *all[static_cast<size_t>(member)];
       for (uint64_t step = kFirstRange; step < expected.step; ++step) {
         const auto made = testing::make_step(session, reference, step, testing::patient());
         ASSERT_EQ(made.outcome, Outcome::ok);
@@ -62,7 +62,7 @@ class SessionTest : public ::testing::TestWithParam<Way> {
     std::vector<uint64_t> settled(all.size());
     std::atomic<int> waiting = 0;
     run_members(last + 1, [&](int member) {
-      Session& session = *all[static_cast<size_t>(member)];
+      HostSession& session = *all[static_cast<size_t>(member)];
       for (uint64_t step = kFirstRange; step < kFirstRange + before; ++step)
         EXPECT_EQ(testing::make_step(session, reference, step, watch).outcome, Outcome::ok);
       if (member == last) {
@@ -171,7 +171,7 @@ TEST_P(WireSessionTest, WhoHoldsAnotherStateIsFoundOut) {
   for (size_t buffer = 0; buffer < 3; ++buffer) {
     Sessions all = sessions(reference, kMembers);
     run_members(kMembers, [&](int member) {
-      Session& session = *all[static_cast<size_t>(member)];
+      HostSession& session = *all[static_cast<size_t>(member)];
       const auto make = [&](uint64_t step, bool compare) {
         return testing::make_step(session, reference, kFirstRange + step, testing::patient(),
                                   compare && member == 0);
@@ -200,7 +200,7 @@ TEST(SharedSessionTest, WhoSettlesEndsTheGenerationForAll) {
   const Reference reference(compute::Adam{}, 3000, 3);
   const auto all = testing::shared_sessions(reference, 3, reference.initial(kFirstRange));
   run_members(3, [&](int member) {
-    Session& session = *all[static_cast<size_t>(member)];
+    HostSession& session = *all[static_cast<size_t>(member)];
     if (member == 0) {
       EXPECT_EQ(testing::make_step(session, reference, kFirstRange, testing::patient()).outcome,
                 Outcome::ok);

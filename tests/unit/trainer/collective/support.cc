@@ -61,9 +61,13 @@ std::vector<std::span<float>> Reference::State::slots() {
 
 Reference::Reference(const compute::OptimizerSpec& optimizer, size_t floats, int replicas,
                      bool rounded)
+    : Reference(optimizer, layout_of(floats), replicas, rounded) {}
+
+Reference::Reference(const compute::OptimizerSpec& optimizer,
+                     const compute::ParameterLayout& layout, int replicas, bool rounded)
     : replicas_(replicas),
       rounded_(rounded),
-      layout_(layout_of(floats)),
+      layout_(layout),
       optimizer_(compute::Optimizer::create(optimizer, layout_)) {}
 
 SharedState::Shape Reference::shape(int members) const {
@@ -170,7 +174,7 @@ Session::Arguments arguments_of(const Reference& reference, uint64_t step) {
       [&reference, step](const compute::LossSums& all) { return reference.arguments(step, all); };
 }
 
-Session::StepResult make_step(Session& session, const Reference& reference, uint64_t step,
+Session::StepResult make_step(HostSession& session, const Reference& reference, uint64_t step,
                               const Session::Watch& watch, bool compare) {
   std::vector<compute::LossSums> sums;
   for (size_t i = 0; i < session.nodes().size(); ++i) {

@@ -29,6 +29,8 @@ class Reference {
   // `floats`: at least so many, in two tensors.
   Reference(const compute::OptimizerSpec& optimizer, size_t floats, int replicas,
             bool rounded = false);
+  Reference(const compute::OptimizerSpec& optimizer, const compute::ParameterLayout& layout,
+            int replicas, bool rounded = false);
 
   size_t floats() const { return layout_.size(); }
   size_t slots() const { return optimizer_->slot_names().size(); }
@@ -59,7 +61,7 @@ std::vector<compute::OptimizerSpec> optimizers();
 std::string name_of(const compute::OptimizerSpec& optimizer);
 
 // A member's part of a step, as whoever trains does it; of the session's parameters.
-Session::StepResult make_step(Session& session, const Reference& reference, uint64_t step,
+Session::StepResult make_step(HostSession& session, const Reference& reference, uint64_t step,
                               const Session::Watch& watch, bool compare = false);
 // The step's arguments as a session asks for them.
 Session::Arguments arguments_of(const Reference& reference, uint64_t step);

@@ -1,12 +1,13 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
-#include <functional>
-#include <thread>
 #include <utility>
 
+#include "common/environment.h"
 #include "common/error.h"
 #include "trainer/compute/cuda/gpu.h"
 #include "trainer/compute/cuda/gpus.h"
@@ -177,14 +178,7 @@ class CudaGpu : public Gpu {
   }
   void wait() override {
     select();
-    if (!*watch_) return check(cudaStreamSynchronize(work_), "cudaStreamSynchronize");
-    while (true) {
-      const cudaError_t state = cudaStreamQuery(work_);
-      if (state != cudaErrorNotReady) check(state, "cudaStreamQuery");
-      (*watch_)();
-      if (state == cudaSuccess) return;
-      std::this_thread::yield();
-    }
+    check(cudaStreamSynchronize(work_), "cudaStreamSynchronize");
   }
   Completion mark() override {
     select();
@@ -207,14 +201,27 @@ class CudaGpu : public Gpu {
           "cudaGraphLaunch");
   }
 
+  std::string link_name() override {
+    require_nccl();
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, ordinal_), "cudaGetDeviceProperties");
+    std::string name = "GPU";
+    for (const char byte : properties.uuid.bytes)
+      name += fmt::format("-{:02x}", static_cast<unsigned char>(byte));
+    // NCCL takes a GPU more than once if it is told so.
+    if (environment_variable("NCCL_MULTI_RANK_GPU_ENABLE", "0") == "1")
+      name += " of process " + std::to_string(getpid());
+    return name;
+  }
+  std::string make_link_id() override { return make_nccl_id(); }
   std::vector<std::unique_ptr<GpuLink>> link(std::span<Gpu* const> gpus,
-                                             std::string& why) override {
+                                             const LinkedDevices& devices) override {
     std::vector<NcclMember> members;
     for (Gpu* gpu : gpus) {
       const auto& one = dynamic_cast<CudaGpu&>(*gpu);
-      members.push_back({one.ordinal_, one.work_, one.watch_});
+      members.push_back({one.ordinal_, one.work_});
     }
-    return link_by_nccl(members, why);
+    return link_by_nccl(members, devices);
   }
 
   void bring(void* to, const void* from, size_t bytes) override {
@@ -290,7 +297,6 @@ class CudaGpu : public Gpu {
   bool launches_early_ = false;
   const Stream work_, copies_, input_;
   Event brought_;
-  const std::shared_ptr<std::function<void()>> watch_ = std::make_shared<std::function<void()>>();
   CublasLt products_;
 };
 

@@ -4,31 +4,45 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <future>
 #include <thread>
 #include <utility>
 
 #include "common/error.h"
+#include "common/exit_code.h"
+#include "common/program/log.h"
 #include "trainer/compute/cuda/runtime/check.h"
 #include "trainer/compute/cuda/runtime/shared_library.h"
 
 namespace muster::compute::cuda {
 namespace {
 
-// The library stays open until the process ends: its threads may outlive the last communicator.
+using Clock = std::chrono::steady_clock;
+
+// How long a communicator may take to end: until the others have what was sent, and then at most as
+// long again to be aborted.
+constexpr std::chrono::seconds kEnd{2};
+
+// The library's functions. It stays open until the process ends: its threads may outlive the last
+// communicator.
 class Nccl {
  public:
   Nccl() {
-    file_.find(error_text, "ncclGetErrorString");
-    file_.find(make_id, "ncclGetUniqueId");
-    file_.find(make, "ncclCommInitRankConfig");
-    file_.find(state, "ncclCommGetAsyncError");
-    file_.find(destroy, "ncclCommDestroy");
-    file_.find(abort, "ncclCommAbort");
-    file_.find(begin_group, "ncclGroupStart");
-    file_.find(end_group, "ncclGroupEnd");
-    file_.find(send, "ncclSend");
-    file_.find(receive, "ncclRecv");
-    file_.find(broadcast, "ncclBroadcast");
+    const SharedLibrary file{"NCCL", "libnccl.so.2", /*stays_open=*/true};
+    file.find(error_text, "ncclGetErrorString");
+    file.find(make_id, "ncclGetUniqueId");
+    file.find(make, "ncclCommInitRankConfig");
+    file.find(state, "ncclCommGetAsyncError");
+    file.find(finalize, "ncclCommFinalize");
+    file.find(destroy, "ncclCommDestroy");
+    file.find(abort, "ncclCommAbort");
+    file.find(begin_group, "ncclGroupStart");
+    file.find(end_group, "ncclGroupEnd");
+    file.find(send, "ncclSend");
+    file.find(receive, "ncclRecv");
+    file.find(broadcast, "ncclBroadcast");
   }
 
   void expect_success(ncclResult_t result, const char* what) const {
@@ -42,6 +56,7 @@ class Nccl {
   decltype(ncclGetUniqueId)* make_id = nullptr;
   decltype(ncclCommInitRankConfig)* make = nullptr;
   decltype(ncclCommGetAsyncError)* state = nullptr;
+  decltype(ncclCommFinalize)* finalize = nullptr;
   decltype(ncclCommDestroy)* destroy = nullptr;
   decltype(ncclCommAbort)* abort = nullptr;
   decltype(ncclGroupStart)* begin_group = nullptr;
@@ -49,152 +64,223 @@ class Nccl {
   decltype(ncclSend)* send = nullptr;
   decltype(ncclRecv)* receive = nullptr;
   decltype(ncclBroadcast)* broadcast = nullptr;
-
- private:
-  const SharedLibrary file_{"NCCL", "libnccl.so.2", /*stays_open=*/true};
 };
 
-// Each communicator is used by the thread of its GPU alone, from the first exchange on.
+// The communicators of this process's members of a link. Each is used by the thread of its GPU,
+// until the end of all.
+class Communicators {
+ public:
+  // Makes them; calls to them return at once.
+  Communicators(const std::vector<NcclMember>& members, const LinkedDevices& devices)
+      : members_(members), watch_(devices.watch), made_(members.size()) {
+    ncclUniqueId id{};
+    if (devices.id.size() != sizeof id)
+      throw Unavailable("NCCL: expected an id of " + std::to_string(sizeof id) +
+                        " bytes for the link, found " + std::to_string(devices.id.size()));
+    std::memcpy(&id, devices.id.data(), sizeof id);
+    try {
+      make(id, devices);
+    } catch (...) {
+      abandoned_ = true;
+      end();
+      throw;
+    }
+  }
+  ~Communicators() { end(); }
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+
+  const Nccl& nccl() const { return nccl_; }
+  const NcclMember& member(size_t index) const { return members_[index]; }
+  ncclComm_t operator[](size_t index) const { return made_[index]; }
+  void abandon() { abandoned_ = true; }
+  void watch() const { watch_(); }
+
+  // Returns what the communicator does. Throws Unavailable if it has failed, or is abandoned.
+  ncclResult_t look(size_t index) {
+    if (abandoned_)
+      throw Unavailable(
+          "expected all GPUs of the group to go on, found that another one has failed");
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked = nccl_.state(made_[index], &state);
+    if (asked != ncclSuccess) state = asked;
+    if (state == ncclSuccess || state == ncclInProgress) return state;
+    abandoned_ = true;
+    nccl_.expect_success(state, "NCCL");
+    return state;
+  }
+
+ private:
+  void make(const ncclUniqueId& id, const LinkedDevices& devices) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    nccl_.expect_success(nccl_.begin_group(), "ncclGroupStart");
+    ncclResult_t failure = ncclSuccess;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      check(cudaSetDevice(members_[i].ordinal), "cudaSetDevice");
+      const ncclResult_t result =
+          nccl_.make(&made_[i], devices.count, id, devices.first + static_cast<int>(i), &config);
+      if (result != ncclSuccess && result != ncclInProgress) failure = result;
+    }
+    const ncclResult_t ended = nccl_.end_group();
+    if (failure == ncclSuccess && ended != ncclInProgress) failure = ended;
+    nccl_.expect_success(failure, "ncclCommInitRankConfig");
+    for (size_t i = 0; i < members_.size(); ++i) {
+      while (look(i) == ncclInProgress) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        watch_();
+      }
+    }
+  }
+
+  // Ends all communicators at the same time, because NCCL may wait for the others of a process even
+  // where it aborts.
+  void end() noexcept {
+    const bool abort = abandoned_;
+    std::vector<std::future<void>> ended;
+    for (size_t i = 0; i < made_.size(); ++i) {
+      if (made_[i] == nullptr) continue;
+      std::packaged_task<void()> task(
+          [nccl = nccl_, communicator = made_[i], ordinal = members_[i].ordinal, abort] {
+            cudaSetDevice(ordinal);
+            if (!abort && finalize(nccl, communicator))
+              nccl.destroy(communicator);
+            else
+              nccl.abort(communicator);
+          });
+      ended.push_back(task.get_future());
+      std::thread(std::move(task)).detach();
+    }
+    const auto until = Clock::now() + 2 * kEnd;
+    for (const std::future<void>& one : ended) {
+      if (one.wait_until(until) == std::future_status::ready) continue;
+      log::error(
+          "NCCL: a communicator that was to be aborted hangs: this process ends, so that a "
+          "new one can go on in its place");
+      std::_Exit(kHung);
+    }
+  }
+
+  // Returns whether all that was asked for has come to the others, too.
+  static bool finalize(const Nccl& nccl, ncclComm_t communicator) {
+    ncclResult_t state = nccl.finalize(communicator);
+    for (const auto until = Clock::now() + kEnd; state == ncclInProgress;) {
+      if (Clock::now() > until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (nccl.state(communicator, &state) != ncclSuccess) return false;
+    }
+    return state == ncclSuccess;
+  }
+
+  const Nccl nccl_;
+  const std::vector<NcclMember> members_;
+  const std::function<void()> watch_;
+  std::vector<ncclComm_t> made_;
+  std::atomic<bool> abandoned_{false};
+};
+
 class NcclLink : public GpuLink {
  public:
-  NcclLink(std::shared_ptr<const Nccl> nccl, ncclComm_t communicator, const NcclMember& member,
-           int rank, std::shared_ptr<std::atomic<bool>> abandoned)
-      : nccl_(std::move(nccl)),
-        communicator_(communicator),
-        member_(member),
-        rank_(rank),
-        abandoned_(std::move(abandoned)) {
-    *member_.watch = [this] { look(); };
-  }
-  ~NcclLink() override {
-    *member_.watch = nullptr;
-    if (communicator_ == nullptr) return;
-    if (*abandoned_)
-      nccl_->abort(communicator_);
-    else
-      nccl_->destroy(communicator_);
-  }
+  NcclLink(std::shared_ptr<Communicators> all, size_t index, size_t rank)
+      : all_(std::move(all)), index_(index), rank_(rank), member_(all_->member(index)) {}
 
   void exchange(const float* from, std::span<const Range> parts,
                 std::span<float* const> to) override {
-    const size_t own = parts[static_cast<size_t>(rank_)].size();
-    together([&](auto call) {
-      for (size_t member = 0; member < parts.size(); ++member) {
-        const int other = static_cast<int>(member);
+    const size_t own = parts[rank_].size();
+    together([&](const Nccl& nccl, ncclComm_t communicator, auto call) {
+      for (size_t other = 0; other < parts.size(); ++other) {
         if (other == rank_) continue;
-        const Range part = parts[member];
+        const Range part = parts[other];
+        const int peer = static_cast<int>(other);
         if (part.size() > 0)
-          call(nccl_->send(from + part.begin, part.size(), ncclFloat32, other, communicator_,
-                           member_.stream),
+          call(nccl.send(from + part.begin, part.size(), ncclFloat32, peer, communicator,
+                         member_.stream),
                "ncclSend");
         if (own > 0)
-          call(nccl_->receive(to[member], own, ncclFloat32, other, communicator_, member_.stream),
+          call(nccl.receive(to[other], own, ncclFloat32, peer, communicator, member_.stream),
                "ncclRecv");
       }
     });
   }
 
   void share(float* values, std::span<const Range> parts) override {
-    together([&](auto call) {
-      for (size_t member = 0; member < parts.size(); ++member) {
-        float* part = values + parts[member].begin;
-        if (parts[member].size() > 0)
-          call(nccl_->broadcast(part, part, parts[member].size(), ncclFloat32,
-                                static_cast<int>(member), communicator_, member_.stream),
+    together([&](const Nccl& nccl, ncclComm_t communicator, auto call) {
+      for (size_t owner = 0; owner < parts.size(); ++owner) {
+        float* part = values + parts[owner].begin;
+        if (parts[owner].size() > 0)
+          call(nccl.broadcast(part, part, parts[owner].size(), ncclFloat32, static_cast<int>(owner),
+                              communicator, member_.stream),
                "ncclBroadcast");
       }
     });
   }
 
-  void abandon() noexcept override { *abandoned_ = true; }
+  void wait() override {
+    check(cudaSetDevice(member_.ordinal), "cudaSetDevice");
+    for (;;) {
+      const cudaError_t state = cudaStreamQuery(member_.stream);
+      if (state != cudaErrorNotReady) check(state, "cudaStreamQuery");
+      look();  // NCCL's kernels also end when they are aborted
+      if (state == cudaSuccess) return;
+      std::this_thread::yield();
+    }
+  }
+
+  void abandon() noexcept override { all_->abandon(); }
 
  private:
-  // The calls of a group are started together. The group is ended also where a call fails.
+  // The calls of a group are started together. The group is ended also where a call fails. The
+  // first call of a kind waits for all members.
   template <class Calls>
   void together(Calls calls) {
+    const Nccl& nccl = all_->nccl();
     check(cudaSetDevice(member_.ordinal), "cudaSetDevice");
     look();
-    nccl_->expect_success(nccl_->begin_group(), "ncclGroupStart");
+    nccl.expect_success(nccl.begin_group(), "ncclGroupStart");
     ncclResult_t failure = ncclSuccess;
     const char* failed = "";
-    calls([&](ncclResult_t result, const char* what) {
+    calls(nccl, (*all_)[index_], [&](ncclResult_t result, const char* what) {
       if (result == ncclSuccess || result == ncclInProgress || failure != ncclSuccess) return;
       failure = result;
       failed = what;
     });
-    const ncclResult_t ended = nccl_->end_group();
-    nccl_->expect_success(failure, failed);
-    if (ended != ncclInProgress) nccl_->expect_success(ended, "ncclGroupEnd");
+    const ncclResult_t ended = nccl.end_group();
+    nccl.expect_success(failure, failed);
+    if (ended != ncclInProgress) nccl.expect_success(ended, "ncclGroupEnd");
     while (look() == ncclInProgress) std::this_thread::yield();
   }
 
-  // Returns what the communicator does. Throws if it has failed, or another member has: then the
-  // GPU's work with others is given up.
   ncclResult_t look() {
-    ncclResult_t state = ncclSuccess;
-    if (communicator_ != nullptr && !*abandoned_) {
-      const ncclResult_t asked = nccl_->state(communicator_, &state);
-      if (asked != ncclSuccess) state = asked;
-      if (state == ncclSuccess || state == ncclInProgress) return state;
-    }
-    *abandoned_ = true;
-    if (communicator_ != nullptr) nccl_->abort(std::exchange(communicator_, nullptr));
-    nccl_->expect_success(state, "NCCL");
-    throw Unavailable("expected all GPUs of the group to go on, found that another one has failed");
+    const ncclResult_t state = all_->look(index_);
+    all_->watch();
+    return state;
   }
 
-  const std::shared_ptr<const Nccl> nccl_;
-  ncclComm_t communicator_;  // null: given up
+  const std::shared_ptr<Communicators> all_;
+  const size_t index_;  // of our member among this process's
+  const size_t rank_;   // and among all
   const NcclMember member_;
-  const int rank_;
-  const std::shared_ptr<std::atomic<bool>> abandoned_;  // of all members
 };
-
-// Makes a communicator for each member, whose calls return at once.
-std::vector<ncclComm_t> communicators_of(const Nccl& nccl, const std::vector<NcclMember>& members) {
-  std::vector<ncclComm_t> made(members.size());
-  ncclUniqueId id{};
-  nccl.expect_success(nccl.make_id(&id), "ncclGetUniqueId");
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  nccl.expect_success(nccl.begin_group(), "ncclGroupStart");
-  ncclResult_t failure = ncclSuccess;
-  for (size_t i = 0; i < members.size(); ++i) {
-    check(cudaSetDevice(members[i].ordinal), "cudaSetDevice");
-    const ncclResult_t result =
-        nccl.make(&made[i], static_cast<int>(members.size()), id, static_cast<int>(i), &config);
-    if (result != ncclSuccess && result != ncclInProgress) failure = result;
-  }
-  const ncclResult_t ended = nccl.end_group();
-  if (failure == ncclSuccess && ended != ncclInProgress) failure = ended;
-  for (size_t i = 0; i < members.size() && failure == ncclSuccess; ++i) {
-    ncclResult_t state = ncclInProgress;
-    while (state == ncclInProgress) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      nccl.expect_success(nccl.state(made[i], &state), "ncclCommGetAsyncError");
-    }
-    failure = state;
-  }
-  nccl.expect_success(failure, "ncclCommInitRankConfig");
-  return made;
-}
 
 }  // namespace
 
+void require_nccl() {
+  static_cast<void>(Nccl());
+}
+
+std::string make_nccl_id() {
+  const Nccl nccl;
+  ncclUniqueId id{};
+  nccl.expect_success(nccl.make_id(&id), "ncclGetUniqueId");
+  return {reinterpret_cast<const char*>(&id), sizeof id};
+}
+
 std::vector<std::unique_ptr<GpuLink>> link_by_nccl(const std::vector<NcclMember>& members,
-                                                   std::string& why) {
+                                                   const LinkedDevices& devices) {
+  const auto all = std::make_shared<Communicators>(members, devices);
   std::vector<std::unique_ptr<GpuLink>> links;
-  try {
-    const auto nccl = std::make_shared<const Nccl>();
-    const std::vector<ncclComm_t> communicators = communicators_of(*nccl, members);
-    const auto abandoned = std::make_shared<std::atomic<bool>>(false);
-    for (size_t i = 0; i < members.size(); ++i)
-      links.push_back(std::make_unique<NcclLink>(nccl, communicators[i], members[i],
-                                                 static_cast<int>(i), abandoned));
-  } catch (const Unavailable& error) {
-    why = error.what();
-    links.clear();
-  }
+  for (size_t i = 0; i < members.size(); ++i)
+    links.push_back(std::make_unique<NcclLink>(all, i, static_cast<size_t>(devices.first) + i));
   return links;
 }
 

@@ -2,27 +2,34 @@
 
 #include <cuda_runtime.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "trainer/compute/cuda/gpu_link.h"
+#include "trainer/compute/linked_devices.h"
 
 namespace muster::compute::cuda {
+
+// NCCL links GPUs of one process and of several. It is a library that is opened at run time, and it
+// moves numbers only: what is added up is added by our kernels.
+
+// Throws Unavailable if the library is missing.
+void require_nccl();
+
+// Returns what the processes of one link know each other by. This process listens for the others of
+// that link from here on. Throws Unavailable if that cannot be done.
+std::string make_nccl_id();
 
 // A GPU of this process.
 struct NcclMember {
   int ordinal;
   cudaStream_t stream;  // in which its work is done
-  // A link sets this function. The GPU calls it again and again while somebody waits for its work.
-  // It throws Unavailable if the work will not be done because another member has failed.
-  std::shared_ptr<std::function<void()>> watch;
 };
 
-// Links GPUs by NCCL, a library that is opened at run time. It moves numbers only: what is added up
-// is added by our kernels. Returns none, and the reason in `why`, if that cannot be done.
+// Links this process's GPUs, `members`, with those of the others. Throws Unavailable if that cannot
+// be done, and what devices.watch throws.
 std::vector<std::unique_ptr<GpuLink>> link_by_nccl(const std::vector<NcclMember>& members,
-                                                   std::string& why);
+                                                   const LinkedDevices& devices);
 
 }  // namespace muster::compute::cuda

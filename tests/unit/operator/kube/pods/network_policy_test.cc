@@ -71,7 +71,7 @@ bool may_reach(const Json& policy, const Someone& from, const Someone& to, int p
     const auto is_from = [&](const Json& peer) { return takes_peer(peer, own_namespace, from); };
     const auto is_port = [&](const Json& of_rule) { return takes_port(of_rule, port); };
     return std::ranges::any_of(rule["from"], is_from) &&
-           std::ranges::any_of(rule["ports"], is_port);
+           (!rule.contains("ports") || std::ranges::any_of(rule["ports"], is_port));
   });
 }
 
@@ -115,6 +115,36 @@ TEST(NetworkPolicy, NamesThePortsThatCollectivesAreGiven) {
   const std::string ports = std::to_string(kPeerPort + 1) + "-" + std::to_string(kLastPeerPort);
   const Json wanted = {{"name", "MUSTER_PEER_PORTS"}, {"value", ports}};
   EXPECT_EQ(std::ranges::count(pod["spec"]["containers"][0]["env"], wanted), 1);
+}
+
+// NCCL chooses its own.
+TEST(NetworkPolicy, LetsGpusOfTheJobReachEachOtherAtAllPortsWhereTheyMayBeLinked) {
+  struct Case {
+    std::string strategy, device, nccl;
+    api::Transport transport;
+    bool all_ports;
+  };
+  using enum api::Transport;
+  for (const Case& one : {Case{"collective", "cuda", "always", tls, true},
+                          {"collective", "auto", "always", tls, true},
+                          {"collective", "cuda", "auto", none, true},
+                          {"collective", "cuda", "auto", tls, false},
+                          {"collective", "cuda", "never", none, false},
+                          {"collective", "cpu", "always", none, false},
+                          {"parameterServer", "cuda", "always", none, false}}) {
+    SCOPED_TRACE(one.strategy + one.device + one.nccl);
+    api::TrainingJob job = job_of("mnist", "3f6c");
+    job.strategy = one.strategy;
+    job.transport = one.transport;
+    job.training["device"] = one.device;
+    job.training["synchronization"] = {{"nccl", one.nccl}};
+    const Json policy = network_policy_of(job, to_http_peers(kPeers));
+    const Someone replica{"lab", labels_of(job)};
+    EXPECT_TRUE(may_reach(policy, replica, replica, kPeerPort));
+    EXPECT_EQ(may_reach(policy, replica, replica, 40000), one.all_ports);
+    EXPECT_FALSE(may_reach(policy, {"lab", {}}, replica, 40000));
+    EXPECT_FALSE(may_reach(policy, {"lab", {}}, replica, kPeerPort));
+  }
 }
 
 TEST(NetworkPolicy, BelongsToTheJob) {

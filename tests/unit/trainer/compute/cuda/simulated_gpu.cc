@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
@@ -263,8 +265,16 @@ class SimulatedGpu : public cuda::Gpu {
     return fetch(to, from, bytes);
   }
 
+  std::string link_name() override {
+    if (!linkable_) throw Unavailable("these simulated GPUs cannot be linked");
+    return "simulated GPU " + std::to_string(number_);
+  }
+  std::string make_link_id() override {
+    static std::atomic<int> links{0};
+    return "link " + std::to_string(++links);
+  }
   std::vector<std::unique_ptr<cuda::GpuLink>> link(std::span<cuda::Gpu* const> gpus,
-                                                   std::string& why) override;
+                                                   const LinkedDevices& devices) override;
   void add(Work work) { (recording_ ? recorded_ : asked_).push_back(std::move(work)); }
 
  protected:
@@ -310,6 +320,8 @@ class SimulatedGpu : public cuda::Gpu {
 
   const ThreadOrder order_;
   const bool linkable_;
+  static inline std::atomic<int> count_{0};
+  const int number_ = ++count_;
   const std::vector<KernelEntry> kernels_;
   std::mutex mutex_;
   std::map<void*, size_t> allocations_;
@@ -321,13 +333,13 @@ class SimulatedGpu : public cuda::Gpu {
   std::set<const void*> pinned_;
 };
 
-// The members of a group of simulated GPUs share one of these. Each member that calls meet() waits
-// for all others. Once the group is abandoned, meet() throws.
+// The members of a link of simulated GPUs share one of these, of one process or of several.
 class Meeting {
  public:
   explicit Meeting(size_t members) : sent(members), members_(members) {}
 
-  void meet() {
+  // Returns when all members have called it. `watch` is called meanwhile, and may throw.
+  void meet(const std::function<void()>& watch) {
     std::unique_lock lock(mutex_);
     const uint64_t round = round_;
     if (++here_ == members_) {
@@ -335,13 +347,8 @@ class Meeting {
       ++round_;
       changed_.notify_all();
     }
-    changed_.wait(lock, [&] { return round_ != round || abandoned_; });
-    if (abandoned_) throw Unavailable("simulated GPU: expected all members of the group");
-  }
-  void abandon() {
-    const std::lock_guard lock(mutex_);
-    abandoned_ = true;
-    changed_.notify_all();
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(2), [&] { return round_ != round; }))
+      watch();
   }
 
   std::vector<const float*> sent;  // what each member sends from
@@ -352,13 +359,39 @@ class Meeting {
   std::condition_variable changed_;
   size_t here_ = 0;
   uint64_t round_ = 0;
-  bool abandoned_ = false;
 };
+
+std::shared_ptr<Meeting> meeting_of(const LinkedDevices& devices) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Meeting>> meetings;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Meeting> meeting = meetings[devices.id].lock();
+  if (!meeting) {
+    meeting = std::make_shared<Meeting>(static_cast<size_t>(devices.count));
+    meetings[devices.id] = meeting;
+  }
+  return meeting;
+}
 
 class SimulatedLink : public cuda::GpuLink {
  public:
-  SimulatedLink(SimulatedGpu& gpu, size_t rank, std::shared_ptr<Meeting> meeting)
-      : gpu_(gpu), rank_(rank), meeting_(std::move(meeting)) {}
+  // The members of one process share this. Those of others do not learn of it.
+  struct Process {
+    std::shared_ptr<Meeting> meeting;
+    std::function<void()> watch;
+    std::atomic<bool> abandoned{false};
+  };
+
+  SimulatedLink(SimulatedGpu& gpu, size_t rank, std::shared_ptr<Process> process)
+      : gpu_(gpu), rank_(rank), process_(std::move(process)) {}
+  // What was asked of the link is given up; what was asked of the GPU after it is done.
+  ~SimulatedLink() override {
+    *ended_ = true;
+    try {
+      gpu_.wait();
+    } catch (const DeviceError&) {
+    }
+  }
 
   void exchange(const float* from, std::span<const Range> parts,
                 std::span<float* const> to) override {
@@ -373,34 +406,44 @@ class SimulatedLink : public cuda::GpuLink {
       std::copy(sent + parts[member].begin, sent + parts[member].end, values + parts[member].begin);
     });
   }
-  void abandon() noexcept override { meeting_->abandon(); }
+  void wait() override { gpu_.wait(); }
+  void abandon() noexcept override { process_->abandoned = true; }
 
  private:
   // Takes from each other member while the memory of all can be addressed.
   template <class Take>
   void together(const float* from, Take take) {
-    gpu_.add([this, from, take] {
-      meeting_->sent[rank_] = from;
-      meeting_->meet();
-      for (size_t member = 0; member < meeting_->sent.size(); ++member)
-        if (member != rank_) take(member, meeting_->sent[member]);
-      meeting_->meet();
+    gpu_.add([rank = rank_, process = process_, ended = ended_, from, take] {
+      if (*ended) return;
+      Meeting& meeting = *process->meeting;
+      meeting.sent[rank] = from;
+      meeting.meet([&] {
+        if (process->abandoned)
+          throw Unavailable("simulated GPU: expected all members of the group");
+        process->watch();
+      });
+      for (size_t member = 0; member < meeting.sent.size(); ++member)
+        if (member != rank) take(member, meeting.sent[member]);
+      meeting.meet([] {});
     });
   }
 
   SimulatedGpu& gpu_;
   const size_t rank_;
-  const std::shared_ptr<Meeting> meeting_;
+  const std::shared_ptr<Process> process_;
+  const std::shared_ptr<std::atomic<bool>> ended_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 std::vector<std::unique_ptr<cuda::GpuLink>> SimulatedGpu::link(std::span<cuda::Gpu* const> gpus,
-                                                               std::string& why) {
-  if (!linkable_) why = "these simulated GPUs cannot be linked";
+                                                               const LinkedDevices& devices) {
+  link_name();
+  const auto process = std::make_shared<SimulatedLink::Process>();
+  process->meeting = meeting_of(devices);
+  process->watch = devices.watch;
   std::vector<std::unique_ptr<cuda::GpuLink>> links;
-  const auto meeting = std::make_shared<Meeting>(gpus.size());
-  for (size_t rank = 0; linkable_ && rank < gpus.size(); ++rank)
-    links.push_back(
-        std::make_unique<SimulatedLink>(dynamic_cast<SimulatedGpu&>(*gpus[rank]), rank, meeting));
+  for (size_t i = 0; i < gpus.size(); ++i)
+    links.push_back(std::make_unique<SimulatedLink>(
+        dynamic_cast<SimulatedGpu&>(*gpus[i]), static_cast<size_t>(devices.first) + i, process));
   return links;
 }
 

@@ -1,0 +1,96 @@
+#include "trainer/collective/device_session.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "common/error.h"
+#include "trainer/collective/state_digest.h"
+#include "trainer/collective/wire_session.h"
+
+namespace muster::collective {
+
+DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::EngineGroup& engines,
+                             const GroupShape& shape, int member, uint64_t step,
+                             const std::string& link_id, Each each, const Watch& watch)
+    : engines_(engines),
+      each_(std::move(each)),
+      digests_(static_cast<size_t>(shape.replicas_of(member).size())),
+      step_(step),
+      watch_(&watch),
+      control_(std::move(control)),
+      link_(engines.link({.count = shape.replicas,
+                          .first = shape.replicas_of(member).begin,
+                          .id = link_id,
+                          .watch = [this] { look(); }})) {}
+
+// Ends the wait of a device if the generation is over or a member is gone. Each device's thread
+// calls it; one of them looks, now and then.
+void DeviceSession::look() {
+  if (!looking_.try_lock()) return;
+  const MutexLock lock(looking_, std::adopt_lock);
+  const auto now = Clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + kGlance;
+  if (watch_->ended()) throw Unavailable("the generation is over");
+  control_->require_intact();
+}
+
+Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contribution,
+                                        const Arguments& arguments, const Watch& watch) {
+  StepResult result;
+  watch_ = &watch;
+  try {
+    each_([this](int device) { link_->ask_sums(device); });
+    result.sums = control_->all_reduce(step, contribution, watch);
+    result.note = control_->note();
+    each_([this](int device) { link_->await_sums(device); });
+  } catch (const Unavailable& error) {
+    result.outcome = outcome_of(error, watch);
+    return result;
+  }
+  const compute::UpdateArguments update = arguments(result.sums);
+  each_([&](int device) { link_->update(device, update); });
+  ++step_;
+  if (control_->compare()) compare_states(*control_, digest(), watch, result);
+  return result;
+}
+
+Session::Settled DeviceSession::settle() {
+  if (link_) link_->abandon();
+  link_.reset();
+  control_.reset();
+  return {step_, {}, {}};
+}
+
+void DeviceSession::copy(std::span<float> parameters, std::span<const std::span<float>> slots,
+                         const Arguments&) {
+  engines_.parameters().read({0, parameters.size()}, parameters).wait();
+  for (size_t i = 0; i < slots.size(); ++i) read_slot(i, {0, slots[i].size()}, slots[i]);
+}
+
+void DeviceSession::read_parameters(compute::Range range, std::span<float> to) {
+  engines_.parameters().read(range, to).wait();
+}
+
+void DeviceSession::read_slot(size_t index, compute::Range range, std::span<float> to) {
+  engines_.slots()[index]->read(range, to).wait();
+}
+
+// Returns the digest of what our devices hold; one that nobody else has if they hold different
+// states.
+uint32_t DeviceSession::digest() {
+  each_([this](int device) {
+    compute::Floats copy(engines_.parameters().size());
+    uint32_t& digest = digests_[static_cast<size_t>(device)];
+    digest = 0;
+    for (const compute::Memory* memory : engines_.state_of(device)) {
+      memory->read({0, copy.size()}, copy).wait();
+      digest = digest_of(copy, digest);
+    }
+  });
+  const bool equal = std::ranges::adjacent_find(digests_, std::not_equal_to()) == digests_.end();
+  return equal ? digests_.front() : ~digests_.front();
+}
+
+}  // namespace muster::collective

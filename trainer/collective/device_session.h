@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/threads/mutex.h"
+#include "trainer/collective/session.h"
+#include "trainer/collective/wire_group.h"
+#include "trainer/compute/engine_group.h"
+
+namespace muster::collective {
+
+// The session of members whose GPUs exchange gradients themselves (compute::EngineGroup): each GPU
+// holds the whole state and makes every update. What else a step needs goes by TCP, which also
+// tells when a member is gone. Each logical replica has a device of its own; its gradients are in
+// the engine.
+class DeviceSession : public Session {
+ public:
+  // Runs work(device) for each of this member's devices, on that device's thread.
+  using Each = std::function<void(const std::function<void(int)>& work)>;
+
+  // `control` must be connected, of no floats. Links the devices of all members by `link_id`; each
+  // member has as many as `engines` and the same number. The state is that of `step` once the
+  // caller has written it to `engines`, which must outlive the session. Throws Unavailable.
+  DeviceSession(std::unique_ptr<WireGroup> control, compute::EngineGroup& engines,
+                const GroupShape& shape, int member, uint64_t step, const std::string& link_id,
+                Each each, const Watch& watch);
+
+  StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
+                  const Watch& watch) override;
+  double seconds(int member) const override { return control_->seconds(member); }
+  // Unlinks the devices: the other members have to go on without this one.
+  Settled settle() override;
+  void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
+            const Arguments& arguments) override;
+  void read_parameters(compute::Range range, std::span<float> to) override;
+  void read_slot(size_t index, compute::Range range, std::span<float> to) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void look();
+  uint32_t digest();
+
+  compute::EngineGroup& engines_;
+  const Each each_;
+  std::vector<uint32_t> digests_;  // of the state of each of our devices
+  uint64_t step_;
+  const Watch* watch_;  // of the call under way
+  Mutex looking_;
+  Clock::time_point next_look_ MUSTER_GUARDED_BY(looking_){};
+  std::unique_ptr<WireGroup> control_;
+  // The last member: when it ends, others may still need what it has sent, and it must be there to
+  // give it. Null once this session is settled.
+  std::unique_ptr<compute::EngineGroup::Link> link_;
+};
+
+}  // namespace muster::collective
