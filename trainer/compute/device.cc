@@ -50,15 +50,16 @@ std::vector<Device> choose_devices(const std::string& wanted, int count, const c
                               field, fmt::join(choices, " or "), wanted));
   const bool named = wanted == name_of(DeviceKind::cuda);
   const bool use_gpus = named || (wanted == choices.front() && cuda::gpu_count() > 0);
-  if (use_gpus && cuda::gpu_count() < count)
-    throw Invalid(fmt::format("{}: expected {} GPU{} that this process can use, found {} "
-                              "(CUDA_VISIBLE_DEVICES {})",
-                              field, count, count == 1 ? "" : "s", cuda::gpu_count(),
-                              describe_visible_devices()),
-                  kBadConfig);
+  const int gpus = cuda::gpu_count();
+  if (named && gpus < count)
+    throw Invalid(
+        fmt::format("{}: expected {} GPU{} that this process can use, found {} "
+                    "(CUDA_VISIBLE_DEVICES {})",
+                    field, count, count == 1 ? "" : "s", gpus, describe_visible_devices()),
+        kBadConfig);
   std::vector<Device> devices;
-  for (int ordinal = 0; ordinal < count; ++ordinal)
-    devices.push_back({use_gpus ? DeviceKind::cuda : DeviceKind::cpu, ordinal});
+  for (int i = 0; i < count; ++i)
+    devices.push_back(use_gpus ? Device{DeviceKind::cuda, i % gpus} : Device{DeviceKind::cpu, i});
   return devices;
 }
 

@@ -58,11 +58,13 @@ Json to_json(const std::vector<GpuUse>& uses) {
 }  // namespace
 
 void report_gpus(metrics::Reporter& reporter, const std::vector<compute::Device>& devices) {
-  const auto gpus = std::ranges::count(devices, compute::DeviceKind::cuda, &compute::Device::kind);
+  int gpus = 0;  // several devices may share one
+  for (const compute::Device& device : devices)
+    if (device.kind == compute::DeviceKind::cuda) gpus = std::max(gpus, device.ordinal + 1);
   if (gpus == 0) return;
   try {
-    report_gpus(reporter, std::make_shared<const GpuWatch>(
-                              told_once(compute::cuda::look_at_gpus(static_cast<int>(gpus)))));
+    report_gpus(reporter,
+                std::make_shared<const GpuWatch>(told_once(compute::cuda::look_at_gpus(gpus))));
   } catch (const std::runtime_error& error) {  // training goes on without these numbers
     tell_not_shown(error);
   }

@@ -95,6 +95,21 @@ class Liar {
 
 // Two buckets of which each member adds up 64 floats. The kinds of frames: 0 a step's header, 1 a
 // bucket's sums, 2 what they come to, 3 state, 4 a digest.
+// A member that is served first sends the header of the next step while others still wait for this
+// one's.
+TEST(WireGroupTest, HeadersOfTheNextStepKeepTheirPlaceWhereThereAreNoFloats) {
+  constexpr int kMembers = 4;
+  const auto groups = testing::wire_groups(shape_of(kMembers), 0);
+  run_members(kMembers, [&](int member) {
+    const compute::LossSums own = compute::testing::classified(1, 0, 1 + member);
+    for (uint64_t step = 0; step < 2000; ++step) {
+      const auto sums = groups[static_cast<size_t>(member)]->all_reduce(
+          step, Contribution(std::span(&own, 1)), patient());
+      ASSERT_EQ(sums.rows, 1 + 2 + 3 + 4);
+    }
+  });
+}
+
 TEST(WireGroupTest, WhoSendsAFrameThatCannotComeNextIsNamed) {
   using Frame = Connections::Frame;
   struct Case {

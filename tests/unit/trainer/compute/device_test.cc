@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/error.h"
+#include "tests/unit/trainer/compute/support.h"
 #include "trainer/compute/cuda/gpus.h"
 
 namespace muster::compute {
@@ -25,6 +26,14 @@ TEST(Devices, AreOfTheKindThatIsNamed) {
 TEST(Devices, AreGpusByThemselvesWhereThereAreAny) {
   const DeviceKind kind = cuda::gpu_count() > 0 ? DeviceKind::cuda : DeviceKind::cpu;
   EXPECT_THAT(choose_devices("auto", 1), ElementsAre(Device{kind, 0}));
+}
+
+TEST(Devices, ShareGpusOfWhichThereAreTooFewUnlessTheyAreNamed) {
+  const int gpus = cuda::gpu_count();
+  if (gpus == 0) GTEST_SKIP() << testing::kNoGpu;
+  const auto devices = choose_devices("auto", gpus + 1);
+  ASSERT_EQ(devices.size(), static_cast<size_t>(gpus) + 1);
+  EXPECT_EQ(devices.back(), devices.front());
 }
 
 TEST(Devices, AreRefusedWhereThereAreTooFewGpus) {

@@ -156,7 +156,7 @@ class Communicators {
       if (one.wait_until(until) == std::future_status::ready) continue;
       log::error(
           "NCCL: a communicator that was to be aborted hangs: this process ends, so that a "
-          "new one can go on in its place");
+          "new one can go on in its place (synchronization.nccl: never does without NCCL)");
       std::_Exit(kHung);
     }
   }
@@ -277,6 +277,10 @@ std::string make_nccl_id() {
 
 std::vector<std::unique_ptr<GpuLink>> link_by_nccl(const std::vector<NcclMember>& members,
                                                    const LinkedDevices& devices) {
+  for (size_t i = 1; i < members.size(); ++i)
+    if (members[i].ordinal == members[0].ordinal)
+      throw Unavailable("NCCL: expected a GPU for each device of the process, found " +
+                        std::to_string(members.size()) + " devices on fewer GPUs");
   const auto all = std::make_shared<Communicators>(members, devices);
   std::vector<std::unique_ptr<GpuLink>> links;
   for (size_t i = 0; i < members.size(); ++i)
