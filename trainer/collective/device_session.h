@@ -53,8 +53,7 @@ class DeviceSession : public Session {
   Mutex looking_;
   Clock::time_point next_look_ MUSTER_GUARDED_BY(looking_){};
   std::unique_ptr<WireGroup> control_;
-  // The last member: when it ends, others may still need what it has sent, and it must be there to
-  // give it. Null once this session is settled.
+  // The last member: its end uses the others. Null once this session is settled.
   std::unique_ptr<compute::EngineGroup::Link> link_;
 };
 

@@ -29,8 +29,7 @@ class EngineGroup {
     virtual void await_sums(int engine) = 0;
     // Makes the update of everything.
     virtual void update(int engine, const UpdateArguments& arguments) = 0;
-    // Makes all waits of this process end. Any thread may call it. A link that ends without it
-    // waits a while for the other processes to have what this one sent.
+    // Makes all waits of this process end. Any thread may call it.
     virtual void abandon() noexcept = 0;
   };
 

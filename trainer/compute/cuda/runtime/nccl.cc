@@ -19,10 +19,7 @@
 namespace muster::compute::cuda {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// How long a communicator may take to end: until the others have what was sent, and then at most as
-// long again to be aborted.
+// How long all communicators of a process may take to end.
 constexpr std::chrono::seconds kEnd{2};
 
 // The library's functions. It stays open until the process ends: its threads may outlive the last
@@ -35,8 +32,6 @@ class Nccl {
     file.find(make_id, "ncclGetUniqueId");
     file.find(make, "ncclCommInitRankConfig");
     file.find(state, "ncclCommGetAsyncError");
-    file.find(finalize, "ncclCommFinalize");
-    file.find(destroy, "ncclCommDestroy");
     file.find(abort, "ncclCommAbort");
     file.find(begin_group, "ncclGroupStart");
     file.find(end_group, "ncclGroupEnd");
@@ -56,8 +51,6 @@ class Nccl {
   decltype(ncclGetUniqueId)* make_id = nullptr;
   decltype(ncclCommInitRankConfig)* make = nullptr;
   decltype(ncclCommGetAsyncError)* state = nullptr;
-  decltype(ncclCommFinalize)* finalize = nullptr;
-  decltype(ncclCommDestroy)* destroy = nullptr;
   decltype(ncclCommAbort)* abort = nullptr;
   decltype(ncclGroupStart)* begin_group = nullptr;
   decltype(ncclGroupEnd)* end_group = nullptr;
@@ -81,7 +74,6 @@ class Communicators {
     try {
       make(id, devices);
     } catch (...) {
-      abandoned_ = true;
       end();
       throw;
     }
@@ -133,25 +125,21 @@ class Communicators {
     }
   }
 
-  // Ends all communicators at the same time, because NCCL may wait for the others of a process even
-  // where it aborts.
+  // Aborts all communicators at the same time, because NCCL may wait for the others of a process.
+  // It does not wait for other processes: whoever still needs what was sent repeats the step.
   void end() noexcept {
-    const bool abort = abandoned_;
     std::vector<std::future<void>> ended;
     for (size_t i = 0; i < made_.size(); ++i) {
       if (made_[i] == nullptr) continue;
       std::packaged_task<void()> task(
-          [nccl = nccl_, communicator = made_[i], ordinal = members_[i].ordinal, abort] {
+          [abort = nccl_.abort, communicator = made_[i], ordinal = members_[i].ordinal] {
             cudaSetDevice(ordinal);
-            if (!abort && finalize(nccl, communicator))
-              nccl.destroy(communicator);
-            else
-              nccl.abort(communicator);
+            abort(communicator);
           });
       ended.push_back(task.get_future());
       std::thread(std::move(task)).detach();
     }
-    const auto until = Clock::now() + 2 * kEnd;
+    const auto until = std::chrono::steady_clock::now() + kEnd;
     for (const std::future<void>& one : ended) {
       if (one.wait_until(until) == std::future_status::ready) continue;
       log::error(
@@ -159,17 +147,6 @@ class Communicators {
           "new one can go on in its place (synchronization.nccl: never does without NCCL)");
       std::_Exit(kHung);
     }
-  }
-
-  // Returns whether all that was asked for has come to the others, too.
-  static bool finalize(const Nccl& nccl, ncclComm_t communicator) {
-    ncclResult_t state = nccl.finalize(communicator);
-    for (const auto until = Clock::now() + kEnd; state == ncclInProgress;) {
-      if (Clock::now() > until) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (nccl.state(communicator, &state) != ncclSuccess) return false;
-    }
-    return state == ncclSuccess;
   }
 
   const Nccl nccl_;
