@@ -5,10 +5,15 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/threads/watched_work.h"
 #include "trainer/collective/state_digest.h"
 #include "trainer/collective/wire_session.h"
 
 namespace muster::collective {
+
+namespace {
+constexpr std::chrono::seconds kExchange{60};
+}
 
 DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::EngineGroup& engines,
                              const GroupShape& shape, int member, uint64_t step,
@@ -22,11 +27,17 @@ DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::Engine
       link_(engines.link({.count = shape.replicas,
                           .first = shape.replicas_of(member).begin,
                           .id = link_id,
-                          .watch = [this] { look(); }})) {}
+                          .watch = [this] { look(); }})) {
+  // The first exchange makes connections, and fails where they cannot be made. What it adds up is
+  // of no interest.
+  each_([this](int device) { link_->ask_sums(device); });
+  each_([this](int device) { link_->await_sums(device); });
+}
 
-// Ends the wait of a device if the generation is over or a member is gone. Each device's thread
-// calls it; one of them looks, now and then.
+// Ends the wait of a device if the generation is over, a member is gone, or it takes too long. Each
+// device's thread calls it; one of them looks, now and then.
 void DeviceSession::look() {
+  WatchedWork::beat();
   if (!looking_.try_lock()) return;
   const MutexLock lock(looking_, std::adopt_lock);
   const auto now = Clock::now();
@@ -34,6 +45,10 @@ void DeviceSession::look() {
   next_look_ = now + kGlance;
   if (watch_->ended()) throw Unavailable("the generation is over");
   control_->require_intact();
+  if (now > until_)
+    throw Unavailable("the devices have not exchanged gradients within " +
+                      std::to_string(kExchange.count()) +
+                      " s, although all members have asked for it");
 }
 
 Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contribution,
@@ -44,7 +59,9 @@ Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contr
     each_([this](int device) { link_->ask_sums(device); });
     result.sums = control_->all_reduce(step, contribution, watch);
     result.note = control_->note();
+    until_ = Clock::now() + kExchange;
     each_([this](int device) { link_->await_sums(device); });
+    until_ = Clock::time_point::max();
   } catch (const Unavailable& error) {
     result.outcome = outcome_of(error, watch);
     return result;
@@ -58,8 +75,8 @@ Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contr
 
 Session::Settled DeviceSession::settle() {
   if (link_) link_->abandon();
+  control_.reset();  // the others notice, and give up their ends of the link too
   link_.reset();
-  control_.reset();
   return {step_, {}, {}};
 }
 

@@ -52,7 +52,10 @@ std::string why_not_linked(const Members& members, const Formation::Setup& setup
     if (peer->member.unlinked()) return rank_of(member) + " could not be linked with the others";
     for (const std::string& gpu : peer->hello.gpus()) {
       const auto [other, is_new] = owners.emplace(gpu, rank_of(member));
-      if (!is_new) return other->second + " and " + rank_of(member) + " have the same GPU";
+      if (is_new) continue;
+      if (other->second == rank_of(member))
+        return "two devices of " + other->second + " share a GPU";
+      return other->second + " and " + rank_of(member) + " have the same GPU";
     }
   }
   if (replicas != static_cast<int>(members.size()) * setup.devices)

@@ -38,7 +38,7 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
   for (int other = 0; other < shape.members; ++other) {
     const auto replicas = static_cast<size_t>(shape.replicas_of(other).size());
     Peer& peer = peers_[static_cast<size_t>(other)];
-    for (std::vector<std::byte>& header : peer.headers_received)
+    for (std::vector<std::byte>& header : peer.step_headers)
       header.resize(sizeof(Header) + replicas * sizeof(compute::LossSums));
     if (other == member) continue;
     others_.push_back(other);
@@ -106,7 +106,7 @@ std::span<const iovec> WireGroup::destination(int index, Connections::Frame fram
   Peer& peer = peers_[static_cast<size_t>(index)];
   parts_.clear();
   if (frame.kind == kHeader && frame.index == 0 && peer.headers < kAhead) {
-    std::vector<std::byte>& header = peer.headers_received[(turn_ + peer.headers) % kAhead];
+    std::vector<std::byte>& header = peer.step_headers[(turn_ + peer.headers) % kAhead];
     parts_.push_back({header.data(), header.size()});
   } else if (frame.kind == kNodes && is_next(frame, peer.nodes_received)) {
     for (WireFloats& node : peer.nodes) parts_.push_back(node.bytes(own_part(frame.index)));
@@ -154,7 +154,7 @@ void WireGroup::received(int index, Connections::Frame frame) {
 }
 
 void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
-  std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].headers_received[turn_];
+  std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].step_headers[turn_];
   const std::span<const compute::LossSums> sums = contribution.sums;
   const Header begin{step, contribution.seconds, contribution.note, contribution.compare};
   std::memcpy(header.data(), &begin, sizeof begin);
@@ -195,8 +195,7 @@ Note WireGroup::note() const {
 compute::LossSums WireGroup::read_headers(uint64_t step) {
   compute::LossSums all;
   for (int member = 0; member < shape_.members; ++member) {
-    const std::vector<std::byte>& bytes =
-        peers_[static_cast<size_t>(member)].headers_received[turn_];
+    const std::vector<std::byte>& bytes = peers_[static_cast<size_t>(member)].step_headers[turn_];
     Header& header = headers_[static_cast<size_t>(member)];
     std::memcpy(&header, bytes.data(), sizeof header);
     if (header.step != step)

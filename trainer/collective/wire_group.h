@@ -89,8 +89,8 @@ class WireGroup {
     // ReplicaSums of the sender's replicas follow.
   };
   struct Peer {
-    std::array<std::vector<std::byte>, kAhead> headers_received;  // of steps in turns
-    std::vector<WireFloats> nodes;  // our part of each of its nodes' sums
+    std::array<std::vector<std::byte>, kAhead> step_headers;  // of two steps, in turns
+    std::vector<WireFloats> nodes;                            // our part of each of its nodes' sums
     uint32_t digest = 0;
     // The frames of this call.
     size_t headers = 0, nodes_received = 0, sums_received = 0, states = 0, digests = 0;
@@ -139,7 +139,7 @@ class WireGroup {
   size_t contributed_ MUSTER_GUARDED_BY(driving_) = 0;      // buckets
   size_t added_ MUSTER_GUARDED_BY(driving_) = 0;            // buckets
   bool read_ MUSTER_GUARDED_BY(driving_) = false;           // headers_ are those of this call
-  size_t turn_ MUSTER_GUARDED_BY(driving_) = 0;             // this call's place in headers_received
+  size_t turn_ MUSTER_GUARDED_BY(driving_) = 0;             // this call's place in step_headers
   std::exception_ptr failure_ MUSTER_GUARDED_BY(driving_);  // thrown in ahead_
   std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
   bool stepping_ MUSTER_GUARDED_BY(driving_) = false;  // only frames of steps may come now

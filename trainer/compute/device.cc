@@ -49,8 +49,7 @@ std::vector<Device> choose_devices(const std::string& wanted, int count, const c
     throw Invalid(fmt::format("{}: expected {}, found \"{}\", which is not available in this build",
                               field, fmt::join(choices, " or "), wanted));
   const bool named = wanted == name_of(DeviceKind::cuda);
-  const bool use_gpus = named || (wanted == choices.front() && cuda::gpu_count() > 0);
-  const int gpus = cuda::gpu_count();
+  const int gpus = wanted == name_of(DeviceKind::cpu) ? 0 : cuda::gpu_count();
   if (named && gpus < count)
     throw Invalid(
         fmt::format("{}: expected {} GPU{} that this process can use, found {} "
@@ -59,7 +58,7 @@ std::vector<Device> choose_devices(const std::string& wanted, int count, const c
         kBadConfig);
   std::vector<Device> devices;
   for (int i = 0; i < count; ++i)
-    devices.push_back(use_gpus ? Device{DeviceKind::cuda, i % gpus} : Device{DeviceKind::cpu, i});
+    devices.push_back(gpus > 0 ? Device{DeviceKind::cuda, i % gpus} : Device{DeviceKind::cpu, i});
   return devices;
 }
 

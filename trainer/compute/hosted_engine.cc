@@ -24,7 +24,7 @@ void HostedEngine::load(std::span<float> parameters) {
 }
 
 void HostedEngine::release() {
-  if (!parameters_.empty()) engine_.use_own();
+  if (addressable_ && !parameters_.empty()) engine_.use_own();
   parameters_ = {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pods.h"

@@ -54,15 +54,17 @@ std::vector<Range> shares_of(size_t size, int devices) {
 
 class CudaEngineLink : public EngineGroup::Link {
  public:
-  CudaEngineLink(CudaEngineGroup& group, const LinkedDevices& devices,
-                 std::vector<std::unique_ptr<GpuLink>> links)
+  CudaEngineLink(CudaEngineGroup& group, const LinkedDevices& devices)
       : group_(group),
         first_(static_cast<size_t>(devices.first)),
-        shares_(shares_of(group.parameters().size(), devices.count)),
-        links_(std::move(links)) {
-    for (size_t i = 0; i < links_.size(); ++i)
-      inboxes_.emplace_back(group.members_[i].engine.gpu(),
+        shares_(shares_of(group.parameters().size(), devices.count)) {
+    std::vector<Gpu*> gpus;
+    for (size_t i = 0; i < group.members_.size(); ++i) {
+      gpus.push_back(&group.members_[i].engine.gpu());
+      inboxes_.emplace_back(*gpus[i],
                             static_cast<int64_t>(shares_[first_ + i].size()) * (devices.count - 1));
+    }
+    links_ = gpus[0]->link(gpus, devices);
   }
 
   void ask_sums(int engine) override {
@@ -138,7 +140,7 @@ class CudaEngineLink : public EngineGroup::Link {
   const std::vector<Range> shares_;  // of all devices
   std::deque<GpuArray<float>>
       inboxes_;  // of each of our devices: the others' gradients of its share
-  const std::vector<std::unique_ptr<GpuLink>> links_;  // end before the inboxes that they write to
+  std::vector<std::unique_ptr<GpuLink>> links_;  // end before the inboxes that they write to
 };
 
 CudaEngineGroup::Member::Member(CudaEngine& made, size_t slot_count)
@@ -186,9 +188,7 @@ std::string CudaEngineGroup::make_link_id() {
 }
 
 std::unique_ptr<EngineGroup::Link> CudaEngineGroup::link(const LinkedDevices& devices) {
-  std::vector<Gpu*> gpus;
-  for (const Member& member : members_) gpus.push_back(&member.engine.gpu());
-  auto made = std::make_unique<CudaEngineLink>(*this, devices, gpus[0]->link(gpus, devices));
+  auto made = std::make_unique<CudaEngineLink>(*this, devices);
   for (Member& member : members_) member.engine.use(member.parameters, nullptr);
   return made;
 }

@@ -129,6 +129,7 @@ collective::Formation::Link link_of(const group::Membership& membership,
 
 void keep_links_on_host(const group::Membership& membership, const spec::TrainingSpec& spec) {
   const bool alone = membership.members() < 2 && !membership.elastic;
+  if (spec.device == "cpu" || (!membership.collective() && spec.devices == 1)) return;
   if (alone || link_of(membership, spec) == collective::Formation::Link::on_one_host)
     setenv("NCCL_SOCKET_IFNAME", "lo", /*overwrite=*/0);
 }

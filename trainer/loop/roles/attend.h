@@ -27,8 +27,8 @@ collective::Formation::Link link_of(const group::Membership& membership,
                                     const spec::TrainingSpec& spec);
 
 // Keeps NCCL to the loopback interface if GPUs are linked on one host only, or in this process
-// alone, and the environment does not say which interface to use. To be called before a GPU is
-// used.
+// alone, and the environment does not say which interface to use. To be called before there are
+// other threads, which may read the environment.
 void keep_links_on_host(const group::Membership& membership, const spec::TrainingSpec& spec);
 
 // Returns the function that connects a member to its job's shards: through shared memory to shards

@@ -4,6 +4,7 @@
 
 #include "common/documents/document.h"
 #include "trainer/group/membership.h"
+#include "trainer/loop/training.h"
 
 namespace muster::loop {
 
@@ -14,8 +15,8 @@ namespace muster::loop {
 // result.json.
 int run_alone(const group::Membership& membership, std::stop_token stop, Json* result);
 // Rank 0 of a parameter-server job: trains, and leads the group.
-int run_leader(const group::Membership& membership, std::stop_token stop);
-int run_worker(const group::Membership& membership, std::stop_token stop);
+int run_leader(const group::Membership& membership, Training training, std::stop_token stop);
+int run_worker(const group::Membership& membership, Training training, std::stop_token stop);
 int run_ps(const group::Membership& membership, std::stop_token stop);
 int run_evaluator(const group::Membership& membership, std::stop_token stop);
 

@@ -56,6 +56,7 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
 
 int run_alone(const group::Membership& membership, std::stop_token stop, Json* result) {
   Training training = Training::load(membership.training);
+  keep_links_on_host(membership, training.spec);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
@@ -69,7 +70,6 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
     if (!claim) return kTerminated;
     stop = claim->token();
   }
-  keep_links_on_host(membership, training.spec);
   Assembly assembly = assemble(std::move(training), 1, false, threads);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, stop);
   auto from = leader.store() ? leader.store()->to_resume() : std::nullopt;

@@ -97,15 +97,13 @@ int lead(LedGroup& group, Assembly& assembly, const folder::Claim& claim) {
 
 }  // namespace
 
-int run_leader(const group::Membership& membership, std::stop_token stop) {
-  Training training = Training::load(membership.training);
+int run_leader(const group::Membership& membership, Training training, std::stop_token stop) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
   const auto claim = claim_folder(membership, training, reporter, stop);
   if (!claim) return kTerminated;
   stop = claim->token();
-  keep_links_on_host(membership, training.spec);
   Assembly assembly = assemble_member(std::move(training), membership, threads);
   auto store = open_store(membership, assembly);
   // If all checkpoints are damaged, the shards' state is as good; the coordinator refuses if they

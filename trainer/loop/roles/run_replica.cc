@@ -1,8 +1,11 @@
+#include <utility>
+
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/threads/cpu_budget.h"
 #include "trainer/group/pollers.h"
+#include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {
@@ -21,9 +24,15 @@ int run_replica(const group::Membership& membership, std::stop_token stop) {
     return run_alone(membership, stop, nullptr);
   if (!membership.identity)
     log::warning("whoever reaches our port is believed: this job's replicas have no key pair");
+  if (membership.role == group::Role::ps) {
+    const group::Pollers pollers(cpu_budget() / 2);
+    return run_ps(membership, stop);
+  }
+  Training training = Training::load(membership.training);
+  keep_links_on_host(membership, training.spec);
   const group::Pollers pollers(cpu_budget() / 2);
-  if (membership.role == group::Role::ps) return run_ps(membership, stop);
-  return membership.is_leader() ? run_leader(membership, stop) : run_worker(membership, stop);
+  const auto run = membership.is_leader() ? run_leader : run_worker;
+  return run(membership, std::move(training), stop);
 }
 
 }  // namespace muster::loop

@@ -82,10 +82,8 @@ Recorder::Options quiet_recorder(const spec::TrainingSpec& spec) {
 
 }  // namespace
 
-int run_worker(const group::Membership& membership, std::stop_token stop) {
-  Training training = Training::load(membership.training);
+int run_worker(const group::Membership& membership, Training training, std::stop_token stop) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
-  keep_links_on_host(membership, training.spec);
   Assembly assembly = assemble_member(std::move(training), membership, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);

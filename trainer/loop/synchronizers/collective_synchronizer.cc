@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/threads/doorbell.h"
 #include "common/threads/watched_work.h"
@@ -112,6 +113,7 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Rendez
 CollectiveSynchronizer::~CollectiveSynchronizer() {
   gradients_.release();
   next_.reset();
+  if (session_ && !hosted_) session_->settle();
   session_.reset();
 }
 
@@ -387,7 +389,6 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
 std::unique_ptr<collective::Session> CollectiveSynchronizer::join_gpus(const CollectivePlan& plan,
                                                                        int place) {
   const auto each = [this](const std::function<void(int)>& work) { gradients_.each(work); };
-  compute::EngineGroup& engines = engine_group(plan);
   const auto until = Clock::now() + kConnect;
   const collective::Session::Watch watch{stop_, [&] {
                                            return !runs(client_.require_view(setup_.patience),
@@ -397,18 +398,23 @@ std::unique_ptr<collective::Session> CollectiveSynchronizer::join_gpus(const Col
   std::unique_ptr<collective::Session> joined;
   try {
     joined = std::make_unique<collective::DeviceSession>(
-        std::move(wire_), engines, shape_of(plan, assembly_), place, plan.position().step(),
-        link_id_of(plan), each, watch);
+        std::move(wire_), engine_group(plan), shape_of(plan, assembly_), place,
+        plan.position().step(), link_id_of(plan), each, watch);
   } catch (const Unavailable&) {
     if (runs(client_.view(), plan.generation()) && ++failed_links_ >= kMostFailedLinks)
       report_.change([](MemberState& mine) { mine.set_unlinked(true); });
     throw;
   }
   failed_links_ = 0;
-  engines.parameters().write({0, wire_state_[0].size()}, wire_state_[0]).wait();
-  for (size_t i = 0; i < engines.slots().size(); ++i) {
-    const compute::Floats& slot = wire_state_[1 + i];
-    engines.slots()[i]->write({0, slot.size()}, slot).wait();
+  try {
+    engine_group_->parameters().write({0, wire_state_[0].size()}, wire_state_[0]).wait();
+    for (size_t i = 0; i < engine_group_->slots().size(); ++i) {
+      const compute::Floats& slot = wire_state_[1 + i];
+      engine_group_->slots()[i]->write({0, slot.size()}, slot).wait();
+    }
+  } catch (const Unavailable& error) {
+    // Neither the state before nor the new one is there any more.
+    throw DeviceError(error.what(), /*lost=*/false);
   }
   wire_state_.clear();
   return joined;

@@ -216,8 +216,8 @@ Synchronizer::StepResult LocalSynchronizer::step_on_devices(compute::UpdateArgum
   group_->gradients->each([&](int device) {
     group_->link->ask_sums(device);
     group_->link->await_sums(device);
-    group_->link->update(device, arguments);
   });
+  group_->gradients->each([&](int device) { group_->link->update(device, arguments); });
   return result;
 }
 

@@ -147,7 +147,7 @@ TEST_F(FormationTest, LinksGpusWhereThatIsPossible) {
       {{{"a", "b"}, {"c", "d"}}, Link::on_one_host, "", true, 2},
       {{{"a", "b"}, {"c"}}, Link::on_one_host, "rank 1 has no GPUs", true, 2},
       {{{"a", "b"}, {"b", "d"}}, Link::on_one_host, "rank 0 and rank 1 have the same GPU", true, 2},
-      {{{"a", "a"}, {"c", "d"}}, Link::on_one_host, "rank 0 and rank 0 have the same GPU", true, 2},
+      {{{"a", "a"}, {"c", "d"}}, Link::on_one_host, "two devices of rank 0 share a GPU", true, 2},
       {{{"a"}, {"a"}}, Link::on_one_host, "rank 0 and rank 1 have the same GPU"},
       {{{"a"}, {}}, Link::on_one_host, "rank 1 has no GPUs"},
       {{{}, {"a"}}, Link::on_one_host, "rank 0 has no GPUs"},

@@ -93,8 +93,6 @@ class Liar {
   Descriptor socket_;
 };
 
-// Two buckets of which each member adds up 64 floats. The kinds of frames: 0 a step's header, 1 a
-// bucket's sums, 2 what they come to, 3 state, 4 a digest.
 // A member that is served first sends the header of the next step while others still wait for this
 // one's.
 TEST(WireGroupTest, HeadersOfTheNextStepKeepTheirPlaceWhereThereAreNoFloats) {
@@ -110,6 +108,8 @@ TEST(WireGroupTest, HeadersOfTheNextStepKeepTheirPlaceWhereThereAreNoFloats) {
   });
 }
 
+// Two buckets of which each member adds up 64 floats. The kinds of frames: 0 a step's header, 1 a
+// bucket's sums, 2 what they come to, 3 state, 4 a digest.
 TEST(WireGroupTest, WhoSendsAFrameThatCannotComeNextIsNamed) {
   using Frame = Connections::Frame;
   struct Case {

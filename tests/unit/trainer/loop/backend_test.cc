@@ -116,10 +116,10 @@ INSTANTIATE_TEST_SUITE_P(Everything, AloneOnBackends,
 template <class Made>
 MakeEngine on_simulated_gpus(
     compute::testing::ThreadOrder order = compute::testing::ThreadOrder::ascending,
-    bool linkable = true) {
+    compute::testing::Links links = compute::testing::Links::possible) {
   return [=](const compute::ModelSpec& model, const compute::EngineOptions& options) {
     return std::make_unique<Made>(compute::build_graph(model), options,
-                                  compute::testing::make_simulated_gpu(order, linkable));
+                                  compute::testing::make_simulated_gpu(order, links));
   };
 }
 
@@ -127,6 +127,7 @@ MakeEngine on_simulated_gpus(
 class OnLinkedGpus : public testing::TestWithParam<std::tuple<int, const char*>> {};
 
 TEST_P(OnLinkedGpus, ComesToTheSameBits) {
+  using compute::testing::Links;
   const auto& [devices, optimizer] = GetParam();
   const std::string training = std::string("epochs: 2\noptimizer: ") + optimizer +
                                "\ndevices: " + std::to_string(devices) + "\n";
@@ -135,9 +136,10 @@ TEST_P(OnLinkedGpus, ComesToTheSameBits) {
   checkpoint::Store::Found found{folder, {}};
   const auto run = [&, text = training](bool linked, const checkpoint::Store::Found* from,
                                         int steps = 1'000'000) {
-    Told told(text, linked ? "linked" : "unlinked",
-              on_simulated_gpus<compute::cuda::CudaEngine>(compute::testing::ThreadOrder::ascending,
-                                                           linked));
+    Told told(
+        text, linked ? "linked" : "unlinked",
+        on_simulated_gpus<compute::cuda::CudaEngine>(compute::testing::ThreadOrder::ascending,
+                                                     linked ? Links::possible : Links::impossible));
     LocalSynchronizer synchronizer(told.assembly(), from, 1);
     told.train(synchronizer, steps);
     if (steps == 5) synchronizer.snapshot()->write(folder, found.manifest, 0);

@@ -19,7 +19,7 @@
 namespace muster::compute::cuda {
 namespace {
 
-// How long all communicators of a process may take to end.
+// How long the communicators of a process may take to end.
 constexpr std::chrono::seconds kEnd{2};
 
 // The library's functions. It stays open until the process ends: its threads may outlive the last
@@ -42,7 +42,8 @@ class Nccl {
 
   void expect_success(ncclResult_t result, const char* what) const {
     if (result == ncclSuccess) return;
-    check(cudaPeekAtLastError(), what);  // an error of the GPU is told as such
+    const cudaError_t error = cudaGetLastError();
+    if (is_of_hardware(error)) check(error, what);
     throw Unavailable(std::string(what) +
                       ": expected success of NCCL, found: " + error_text(result));
   }
@@ -126,7 +127,8 @@ class Communicators {
   }
 
   // Aborts all communicators at the same time, because NCCL may wait for the others of a process.
-  // It does not wait for other processes: whoever still needs what was sent repeats the step.
+  // Whoever still needs what this process has sent repeats the step. NCCL may also wait for other
+  // processes until they abort theirs; then it goes on beside us, if its kernels have ended.
   void end() noexcept {
     std::vector<std::future<void>> ended;
     for (size_t i = 0; i < made_.size(); ++i) {
@@ -140,12 +142,16 @@ class Communicators {
       std::thread(std::move(task)).detach();
     }
     const auto until = std::chrono::steady_clock::now() + kEnd;
-    for (const std::future<void>& one : ended) {
-      if (one.wait_until(until) == std::future_status::ready) continue;
-      log::error(
-          "NCCL: a communicator that was to be aborted hangs: this process ends, so that a "
-          "new one can go on in its place (synchronization.nccl: never does without NCCL)");
-      std::_Exit(kHung);
+    for (const std::future<void>& one : ended) one.wait_until(until);
+    for (const NcclMember& member : members_) {
+      while (cudaStreamQuery(member.stream) == cudaErrorNotReady) {
+        std::this_thread::yield();
+        if (std::chrono::steady_clock::now() < until) continue;
+        log::error(
+            "NCCL: kernels that were to be aborted go on: this process ends, so that a new one can "
+            "go on in its place (synchronization.nccl: never does without NCCL)");
+        std::_Exit(kHung);
+      }
     }
   }
 

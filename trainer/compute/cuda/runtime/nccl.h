@@ -18,7 +18,8 @@ namespace muster::compute::cuda {
 void require_nccl();
 
 // Returns what the processes of one link know each other by. This process listens for the others of
-// that link from here on. Throws Unavailable if that cannot be done.
+// that link until all have come; NCCL has no call that ends it sooner. Throws Unavailable if that
+// cannot be done.
 std::string make_nccl_id();
 
 // A GPU of this process.

@@ -156,8 +156,8 @@ class SimulatedRecording : public cuda::Recording {
 
 class SimulatedGpu : public cuda::Gpu {
  public:
-  SimulatedGpu(ThreadOrder order, bool linkable)
-      : order_(order), linkable_(linkable), kernels_(entries_of(cuda::KernelList{})) {}
+  SimulatedGpu(ThreadOrder order, Links links)
+      : order_(order), links_(links), kernels_(entries_of(cuda::KernelList{})) {}
   ~SimulatedGpu() override {
     for (const auto& [memory, bytes] : allocations_) munmap(memory, bytes);
   }
@@ -216,6 +216,7 @@ class SimulatedGpu : public cuda::Gpu {
     add([product] { multiply_now(product); });
   }
   void lose() { lost_ = true; }
+  bool breaks_links() const { return links_ == Links::broken; }
   void wait() override {
     require_there();
     if (asked_.empty()) return;
@@ -266,7 +267,7 @@ class SimulatedGpu : public cuda::Gpu {
   }
 
   std::string link_name() override {
-    if (!linkable_) throw Unavailable("these simulated GPUs cannot be linked");
+    if (links_ == Links::impossible) throw Unavailable("these simulated GPUs cannot be linked");
     return "simulated GPU " + std::to_string(number_);
   }
   std::string make_link_id() override {
@@ -319,7 +320,7 @@ class SimulatedGpu : public cuda::Gpu {
   }
 
   const ThreadOrder order_;
-  const bool linkable_;
+  const Links links_;
   static inline std::atomic<int> count_{0};
   const int number_ = ++count_;
   const std::vector<KernelEntry> kernels_;
@@ -413,6 +414,7 @@ class SimulatedLink : public cuda::GpuLink {
   // Takes from each other member while the memory of all can be addressed.
   template <class Take>
   void together(const float* from, Take take) {
+    if (gpu_.breaks_links()) throw Unavailable("simulated GPU: nothing comes through");
     gpu_.add([rank = rank_, process = process_, ended = ended_, from, take] {
       if (*ended) return;
       Meeting& meeting = *process->meeting;
@@ -453,8 +455,8 @@ void lose(cuda::Gpu& gpu) {
   dynamic_cast<SimulatedGpu&>(gpu).lose();
 }
 
-std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order, bool linkable) {
-  return std::make_unique<SimulatedGpu>(order, linkable);
+std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order, Links links) {
+  return std::make_unique<SimulatedGpu>(order, links);
 }
 
 }  // namespace muster::compute::testing

@@ -10,14 +10,17 @@ namespace muster::compute::testing {
 // not depend on it.
 enum class ThreadOrder { ascending, descending };
 
+// Whether GPUs can be linked; nothing comes through broken links.
+enum class Links { possible, broken, impossible };
+
 // A GPU that is simulated on the host: its memory can be addressed only while its work is done,
 // which is when somebody waits for it and not when it is asked for; kernels run as simulated
 // blocks, and products of matrices by the CPU's kernels. Any access to its memory by the host
 // crashes.
 // Linked ones must be waited for by a thread each: work that they do together is done when all are
-// waited for. If not `linkable`, they cannot be linked.
+// waited for.
 std::unique_ptr<cuda::Gpu> make_simulated_gpu(ThreadOrder order = ThreadOrder::ascending,
-                                              bool linkable = true);
+                                              Links links = Links::possible);
 
 // From now on every wait for a simulated GPU throws DeviceError.
 void lose(cuda::Gpu& gpu);

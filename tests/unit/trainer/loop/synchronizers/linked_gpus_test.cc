@@ -16,6 +16,7 @@
 namespace muster::loop {
 namespace {
 
+using compute::testing::Links;
 using Bits = std::vector<std::vector<float>>;  // of parameters and slots
 
 struct Shape {
@@ -24,11 +25,11 @@ struct Shape {
   std::string optimizer;
 };
 
-MakeEngine on_gpus(bool linkable) {
-  return [linkable](const compute::ModelSpec& model, const compute::EngineOptions& options) {
+MakeEngine on_gpus(Links links) {
+  return [links](const compute::ModelSpec& model, const compute::EngineOptions& options) {
     return std::make_unique<compute::cuda::CudaEngine>(
         compute::build_graph(model), options,
-        compute::testing::make_simulated_gpu(compute::testing::ThreadOrder::ascending, linkable));
+        compute::testing::make_simulated_gpu(compute::testing::ThreadOrder::ascending, links));
   };
 }
 
@@ -47,7 +48,7 @@ Bits bits_of(const Assembly& assembly) {
 // What one process with as many devices comes to on the host.
 Bits expected_of(const Shape& shape) {
   Assembly assembly = assemble(training_of(shape.optimizer, shape.members * shape.devices), 1,
-                               false, {1, false}, 0, on_gpus(false));
+                               false, {1, false}, 0, on_gpus(Links::impossible));
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
   while (synchronizer.has_next()) synchronizer.step();
   synchronizer.snapshot();
@@ -96,10 +97,10 @@ class Job {
 
 class Member {
  public:
-  Member(Job& job, int rank, bool linkable = true)
+  Member(Job& job, int rank, Links links = Links::possible)
       : job_(job),
         assembly_(assemble(training_of(job.shape().optimizer, job.shape().devices),
-                           job.shape().members, false, {1, false}, rank, on_gpus(linkable))) {
+                           job.shape().members, false, {1, false}, rank, on_gpus(links))) {
     static std::atomic<uint64_t> processes{100};
     Hello hello;
     hello.set_job_uid("u");
@@ -199,17 +200,20 @@ TEST_P(LinkedGpus, GoOnWithAProcessInThePlaceOfOneThatIsLost) {
 
 // The host's memory takes the place of links.
 TEST_P(LinkedGpus, TrainWithOneThatCannotBeLinked) {
-  Job job(GetParam());
-  std::deque<Member> members;
-  for (int rank = 0; rank < GetParam().members; ++rank) members.emplace_back(job, rank, rank > 0);
-  {
-    std::vector<std::jthread> threads;
-    for (Member& member : members) threads.emplace_back([&] { member.train(); });
-  }
-  const Bits expected = expected_of(GetParam());
-  for (Member& member : members) {
-    EXPECT_EQ(member.state(), expected);
-    EXPECT_EQ(member.linked, 0);
+  for (const Links links : {Links::impossible, Links::broken}) {
+    Job job(GetParam());
+    std::deque<Member> members;
+    for (int rank = 0; rank < GetParam().members; ++rank)
+      members.emplace_back(job, rank, rank > 0 ? Links::possible : links);
+    {
+      std::vector<std::jthread> threads;
+      for (Member& member : members) threads.emplace_back([&] { member.train(); });
+    }
+    const Bits expected = expected_of(GetParam());
+    for (Member& member : members) {
+      EXPECT_EQ(member.state(), expected);
+      EXPECT_EQ(member.linked, 0);
+    }
   }
 }
 
