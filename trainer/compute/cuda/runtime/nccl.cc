@@ -2,6 +2,7 @@
 
 #include <nccl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -19,8 +20,10 @@
 namespace muster::compute::cuda {
 namespace {
 
-// How long the communicators of a process may take to end.
+// How long it may take until NCCL's kernels have ended, and how long we wait for the rest of an
+// end.
 constexpr std::chrono::seconds kEnd{2};
+constexpr std::chrono::milliseconds kPatience{200};
 
 // The library's functions. It stays open until the process ends: its threads may outlive the last
 // communicator.
@@ -141,18 +144,29 @@ class Communicators {
       ended.push_back(task.get_future());
       std::thread(std::move(task)).detach();
     }
-    const auto until = std::chrono::steady_clock::now() + kEnd;
-    for (const std::future<void>& one : ended) one.wait_until(until);
-    for (const NcclMember& member : members_) {
-      while (cudaStreamQuery(member.stream) == cudaErrorNotReady) {
-        std::this_thread::yield();
-        if (std::chrono::steady_clock::now() < until) continue;
+    const auto begun = std::chrono::steady_clock::now();
+    const auto have_ended = [&] {
+      return std::ranges::all_of(ended, [](const std::future<void>& one) {
+        return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+      });
+    };
+    while (!have_ended()) {
+      const auto passed = std::chrono::steady_clock::now() - begun;
+      if (!is_busy() && passed > kPatience) return;
+      if (passed > kEnd) {
         log::error(
             "NCCL: kernels that were to be aborted go on: this process ends, so that a new one can "
             "go on in its place (synchronization.nccl: never does without NCCL)");
         std::_Exit(kHung);
       }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+  }
+
+  bool is_busy() const {
+    return std::ranges::any_of(members_, [](const NcclMember& member) {
+      return cudaStreamQuery(member.stream) == cudaErrorNotReady;
+    });
   }
 
   const Nccl nccl_;
