@@ -12,8 +12,11 @@
 namespace muster::collective {
 
 namespace {
-constexpr std::chrono::seconds kExchange{60};
-}
+
+constexpr std::chrono::seconds kLink{30};      // to link all devices
+constexpr std::chrono::seconds kExchange{60};  // once all members have asked for it
+
+}  // namespace
 
 DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::EngineGroup& engines,
                              const GroupShape& shape, int member, uint64_t step,
@@ -23,6 +26,10 @@ DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::Engine
       digests_(static_cast<size_t>(shape.replicas_of(member).size())),
       step_(step),
       watch_(&watch),
+      until_(Clock::now() + kLink),
+      late_(
+          "the GPUs of all members were not linked within 30 s (NCCL_DEBUG=INFO makes NCCL say "
+          "what it does)"),
       control_(std::move(control)),
       link_(engines.link({.count = shape.replicas,
                           .first = shape.replicas_of(member).begin,
@@ -32,6 +39,9 @@ DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::Engine
   // of no interest.
   each_([this](int device) { link_->ask_sums(device); });
   each_([this](int device) { link_->await_sums(device); });
+  until_ = Clock::time_point::max();
+  late_ =
+      "the GPUs have not exchanged gradients within 60 s, although all members have asked for it";
 }
 
 // Ends the wait of a device if the generation is over, a member is gone, or it takes too long. Each
@@ -45,10 +55,7 @@ void DeviceSession::look() {
   next_look_ = now + kGlance;
   if (watch_->ended()) throw Unavailable("the generation is over");
   control_->require_intact();
-  if (now > until_)
-    throw Unavailable("the devices have not exchanged gradients within " +
-                      std::to_string(kExchange.count()) +
-                      " s, although all members have asked for it");
+  if (now > until_) throw Unavailable(late_);
 }
 
 Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contribution,

@@ -52,7 +52,9 @@ class DeviceSession : public Session {
   const Watch* watch_;  // of the call under way
   Mutex looking_;
   Clock::time_point next_look_ MUSTER_GUARDED_BY(looking_){};
-  Clock::time_point until_ = Clock::time_point::max();  // of the exchange under way
+  // The end of the time for what is under way, and what to say then.
+  Clock::time_point until_;
+  const char* late_;
   std::unique_ptr<WireGroup> control_;
   // Null once this session is settled.
   std::unique_ptr<compute::EngineGroup::Link> link_;

@@ -43,12 +43,17 @@ std::string why_not_linked(const Members& members, const Formation::Setup& setup
                            bool one_host) {
   const auto rank_of = [](const auto& entry) { return "rank " + std::to_string(entry.first); };
   std::map<std::string, std::string> owners;
-  const auto has_gpus = [](const auto& entry) { return entry.second->hello.gpus_size() > 0; };
+  const auto has_gpus = [](const auto& entry) {
+    return entry.second->hello.gpus_size() > 0 || !entry.second->hello.why_unlinked().empty();
+  };
   if (std::ranges::none_of(members, has_gpus)) return "";
   for (const auto& member : members) {
     const auto& [rank, peer] = member;
+    if (!peer->hello.why_unlinked().empty())
+      return rank_of(member) + ": " + peer->hello.why_unlinked();
     if (peer->hello.gpus_size() != setup.devices)
-      return rank_of(member) + " has no GPUs that can be linked";
+      return rank_of(member) + " computes on " + std::to_string(peer->hello.gpus_size()) +
+             " GPUs, not on " + std::to_string(setup.devices);
     if (peer->member.unlinked()) return rank_of(member) + " could not be linked with the others";
     for (const std::string& gpu : peer->hello.gpus()) {
       const auto [other, is_new] = owners.emplace(gpu, rank_of(member));
@@ -60,7 +65,6 @@ std::string why_not_linked(const Members& members, const Formation::Setup& setup
   }
   if (replicas != static_cast<int>(members.size()) * setup.devices)
     return std::to_string(replicas) + " logical replicas have fewer GPUs";
-  if (setup.link == Formation::Link::never) return "synchronization.nccl is never";
   if (setup.link == Formation::Link::on_one_host && !one_host)
     return "what NCCL sends between hosts would not be encrypted (synchronization.nccl: always "
            "allows it)";

@@ -26,14 +26,14 @@ class Formation : public group::Formation {
   static constexpr std::chrono::milliseconds kMuster = group::PeerRegistry::kSilence;
 
   // Where members' GPUs may exchange gradients themselves, which is not encrypted.
-  enum class Link { never, on_one_host, anywhere };
+  enum class Link { on_one_host, anywhere };
 
   struct Setup {
     int members = 1;   // at the start of the job
     int least = 0;     // an elastic group's minimum; 0: exactly `members`
     int replicas = 0;  // logical; 0: `devices` for each member
     int devices = 1;
-    Link link = Link::never;
+    Link link = Link::on_one_host;
   };
 
   Formation(const Setup& setup, Time now) : setup_(setup), since_(now) {}

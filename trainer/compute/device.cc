@@ -18,6 +18,10 @@ std::string describe_visible_devices() {
   return value == nullptr ? "is not set" : fmt::format("is \"{}\"", value);
 }
 
+std::string described(const std::string& why) {
+  return why.empty() ? "" : ": " + why;
+}
+
 }  // namespace
 
 const char* name_of(DeviceKind kind) {
@@ -51,11 +55,11 @@ std::vector<Device> choose_devices(const std::string& wanted, int count, const c
   const bool named = wanted == name_of(DeviceKind::cuda);
   const int gpus = wanted == name_of(DeviceKind::cpu) ? 0 : cuda::gpu_count();
   if (named && gpus < count)
-    throw Invalid(
-        fmt::format("{}: expected {} GPU{} that this process can use, found {} "
-                    "(CUDA_VISIBLE_DEVICES {})",
-                    field, count, count == 1 ? "" : "s", gpus, describe_visible_devices()),
-        kBadConfig);
+    throw Invalid(fmt::format("{}: expected {} GPU{} that this process can use, found {}{} "
+                              "(CUDA_VISIBLE_DEVICES {})",
+                              field, count, count == 1 ? "" : "s", gpus,
+                              described(cuda::why_no_gpu()), describe_visible_devices()),
+                  kBadConfig);
   std::vector<Device> devices;
   for (int i = 0; i < count; ++i)
     devices.push_back(gpus > 0 ? Device{DeviceKind::cuda, i % gpus} : Device{DeviceKind::cpu, i});

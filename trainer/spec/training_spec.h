@@ -116,8 +116,12 @@ struct TrainingSpec {
 
   // Whether a collective's gradients and their sums are rounded (compute/tree_sum.h).
   bool rounded() const { return wire == WireType::bfloat16; }
-  // Whether GPUs can add up the gradients of a step without the host.
-  bool devices_can_add_up() const { return gradient_accumulation == 1 && !rounded(); }
+  // Returns why GPUs do not add up the gradients of a step without the host; "" if they may.
+  std::string why_unlinked() const {
+    if (nccl == Nccl::never) return "synchronization.nccl is never";
+    if (gradient_accumulation > 1) return "gradientAccumulation is more than 1";
+    return rounded() ? "synchronization.wire is bfloat16" : "";
+  }
   // Whether training saves checkpoints before the final one without being asked.
   bool saves_on_the_way() const {
     return checkpoint.every_steps || checkpoint.every_seconds || checkpoint.every_epochs ||

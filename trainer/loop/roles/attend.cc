@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "common/program/log.h"
 #include "common/random.h"
 #include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/compute/engine_group.h"
@@ -41,16 +40,16 @@ bool has_its_bits(const spec::TrainingSpec& spec) {
   return spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0;
 }
 
-// Returns the names by which others know this process's GPUs; none if these cannot be linked.
-std::vector<std::string> names_of_gpus(const Assembly& assembly) {
-  const spec::TrainingSpec& spec = assembly.spec();
-  if (spec.nccl == spec::Nccl::never || !spec.devices_can_add_up()) return {};
+// Says by which names others know this process's GPUs, or why these cannot be linked.
+void name_gpus(const Assembly& assembly, Hello& hello) {
+  if (assembly.engine->gpu_or_null() == nullptr) return;
   std::vector<compute::Engine*> engines;
   for (const FedEngine& device : assembly.devices()) engines.push_back(&device.engine);
-  std::string why;
-  auto names = compute::EngineGroup::link_names(engines, why);
-  if (!why.empty()) log::info("this process's GPUs cannot be linked with others: " + why);
-  return names;
+  std::string why = assembly.spec().why_unlinked();
+  if (why.empty())
+    for (const std::string& name : compute::EngineGroup::link_names(engines, why))
+      hello.add_gpus(name);
+  hello.set_why_unlinked(why);
 }
 
 }  // namespace
@@ -82,8 +81,7 @@ Hello make_hello(const group::Membership& membership, const Assembly& assembly) 
   Hello hello = make_hello(membership, assembly.training);
   hello.set_layout_fingerprint(assembly.engine->layout().fingerprint());
   hello.set_determinism(assembly.determinism_fingerprint());
-  if (membership.collective())
-    for (const std::string& name : names_of_gpus(assembly)) hello.add_gpus(name);
+  if (membership.collective()) name_gpus(assembly, hello);
   return hello;
 }
 
@@ -122,7 +120,6 @@ collective::Formation::Setup formation_of(const group::Membership& membership, i
 collective::Formation::Link link_of(const group::Membership& membership,
                                     const spec::TrainingSpec& spec) {
   using Link = collective::Formation::Link;
-  if (spec.nccl == spec::Nccl::never) return Link::never;
   const bool encrypted = static_cast<bool>(membership.identity);
   return spec.nccl == spec::Nccl::automatic && encrypted ? Link::on_one_host : Link::anywhere;
 }

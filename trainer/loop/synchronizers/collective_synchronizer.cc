@@ -389,12 +389,8 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
 std::unique_ptr<collective::Session> CollectiveSynchronizer::join_gpus(const CollectivePlan& plan,
                                                                        int place) {
   const auto each = [this](const std::function<void(int)>& work) { gradients_.each(work); };
-  const auto until = Clock::now() + kConnect;
-  const collective::Session::Watch watch{stop_, [&] {
-                                           return !runs(client_.require_view(setup_.patience),
-                                                        plan.generation()) ||
-                                                  Clock::now() > until;
-                                         }};
+  const collective::Session::Watch watch{
+      stop_, [&] { return !runs(client_.require_view(setup_.patience), plan.generation()); }};
   std::unique_ptr<collective::Session> joined;
   try {
     joined = std::make_unique<collective::DeviceSession>(

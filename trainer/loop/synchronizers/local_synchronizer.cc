@@ -74,7 +74,7 @@ LocalSynchronizer::~LocalSynchronizer() {
 std::optional<LocalSynchronizer::Group> LocalSynchronizer::make_group() const {
   const spec::TrainingSpec& spec = assembly_.spec();
   const std::vector<FedEngine> devices = assembly_.devices();
-  if (devices.size() < 2 || !spec.devices_can_add_up()) return std::nullopt;
+  if (devices.size() < 2 || !spec.why_unlinked().empty()) return std::nullopt;
   std::vector<compute::Engine*> engines;
   for (const FedEngine& device : devices) engines.push_back(&device.engine);
   auto group = compute::EngineGroup::create(engines, *assembly_.optimizer);

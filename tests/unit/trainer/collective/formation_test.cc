@@ -28,6 +28,7 @@ struct Said {
   bool fuses = true;
   std::vector<std::string> gpus = {};
   bool unlinked = false;
+  std::string why_unlinked = {};
 };
 
 class FormationTest : public ::testing::Test {
@@ -66,6 +67,7 @@ class FormationTest : public ::testing::Test {
       hello.set_fuses(said.fuses);
       for (const std::string& gpu : said.gpus) hello.add_gpus(gpu);
       state.set_unlinked(said.unlinked);
+      hello.set_why_unlinked(said.why_unlinked);
       message.set_leaving(said.leaving);
       EXPECT_EQ(registry.admit(rank + 1, hello, kBegin), "");
       EXPECT_TRUE(registry.heard(rank + 1, message, kBegin));
@@ -136,21 +138,23 @@ TEST_F(FormationTest, LinksGpusWhereThatIsPossible) {
     bool one_host = true;
     int devices = 1;
     int replicas = 0;
-    bool unlinked = false;  // the last member
+    bool unlinked = false;               // the last member
+    const char* why_unlinked = nullptr;  // as the last member says
   };
   const Case cases[] = {
       {{{"a"}, {"b"}}, Link::on_one_host, ""},
       {{{"a"}, {"b"}}, Link::anywhere, "", false},
       {{{"a"}, {"b"}}, Link::on_one_host, "would not be encrypted", false},
-      {{{"a"}, {"b"}}, Link::never, "nccl is never"},
+      {{{"a"}, {"b"}}, Link::on_one_host, "rank 1: no library", true, 1, 0, false, "no library"},
+      {{{}, {}}, Link::on_one_host, "rank 1: never", true, 1, 0, false, "never"},
       {{{"a"}}, Link::on_one_host, ""},
       {{{"a", "b"}, {"c", "d"}}, Link::on_one_host, "", true, 2},
-      {{{"a", "b"}, {"c"}}, Link::on_one_host, "rank 1 has no GPUs", true, 2},
+      {{{"a", "b"}, {"c"}}, Link::on_one_host, "rank 1 computes on 1 GPUs, not on 2", true, 2},
       {{{"a", "b"}, {"b", "d"}}, Link::on_one_host, "rank 0 and rank 1 have the same GPU", true, 2},
       {{{"a", "a"}, {"c", "d"}}, Link::on_one_host, "two devices of rank 0 share a GPU", true, 2},
       {{{"a"}, {"a"}}, Link::on_one_host, "rank 0 and rank 1 have the same GPU"},
-      {{{"a"}, {}}, Link::on_one_host, "rank 1 has no GPUs"},
-      {{{}, {"a"}}, Link::on_one_host, "rank 0 has no GPUs"},
+      {{{"a"}, {}}, Link::on_one_host, "rank 1 computes on 0 GPUs"},
+      {{{}, {"a"}}, Link::on_one_host, "rank 0 computes on 0 GPUs"},
       {{{}, {}}, Link::on_one_host, nullptr},
       {{{"a"}, {"b"}}, Link::on_one_host, "3 logical replicas", true, 1, 3},
       {{{"a"}, {"b"}}, Link::on_one_host, "", true, 1, 2},
@@ -166,6 +170,10 @@ TEST_F(FormationTest, LinksGpusWhereThatIsPossible) {
       members.emplace_back(said);
     }
     members.back()->unlinked = one.unlinked;
+    if (one.why_unlinked) {
+      members.back()->gpus.clear();
+      members.back()->why_unlinked = one.why_unlinked;
+    }
     Formation::Setup setup = this->setup(static_cast<int>(members.size()), 0, one.replicas);
     setup.devices = one.devices;
     setup.link = one.link;
