@@ -13,7 +13,7 @@ namespace muster::collective {
 
 // Returns the CRC-32C of a state: of its buffers, one after the other.
 uint32_t digest_of(std::span<const compute::Floats> state);
-// The same, one buffer after the other: `before` is the result for those before it.
+// Returns the CRC-32C of one buffer of it; `before` is that of all buffers before this one, or 0.
 uint32_t digest_of(std::span<const float> buffer, uint32_t before);
 
 // Returns the members whose state is not the one that more than half of them hold: none if all

@@ -197,6 +197,12 @@ std::string Assembly::determinism_fingerprint() const {
          std::to_string(engine->threads()) + " threads";
 }
 
+std::vector<compute::Engine*> Assembly::engines() const {
+  std::vector<compute::Engine*> engines;
+  for (const FedEngine& device : devices()) engines.push_back(&device.engine);
+  return engines;
+}
+
 std::vector<FedEngine> Assembly::devices() const {
   std::vector<FedEngine> devices{{*engine, *feed}};
   for (size_t i = 0; i < more_engines.size(); ++i)

@@ -70,7 +70,8 @@ struct Assembly {
 
   const spec::TrainingSpec& spec() const { return training.spec; }
   std::vector<FedEngine> devices() const;
-  int threads() const;  // the total over all devices
+  std::vector<compute::Engine*> engines() const;  // of the devices
+  int threads() const;                            // the total over all devices
   // The time that a device has waited for its batches, for the device that waited longest. May be
   // called from any thread.
   double input_wait_seconds() const;

@@ -20,7 +20,7 @@ namespace muster::spec {
 // (training.schema.yaml, embedded) is the one place that knows fields, bounds, defaults and
 // descriptions; the operator splices it into the TrainingJob's.
 
-// Where the GPUs of a collective's replicas exchange gradients themselves.
+// This says where GPUs exchange gradients themselves, by NCCL; see training.schema.yaml.
 enum class Nccl { automatic, always, never };
 
 // The type that gradients and parameters are rounded to on their way between members and parameter

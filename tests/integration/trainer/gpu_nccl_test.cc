@@ -60,11 +60,7 @@ TEST_F(GpuNcclTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
   for (const char* role : {"worker", "chief"}) {
     Job job(std::string("gpu-nccl-lost-") + role, long_training(every), 0, 2);
     job.environment = kSharedGpu;
-    job.start_all();
-    ASSERT_TRUE(job.wait_for_checkpoints(1));
-    job.kill(role, 0);
-    job.start(role, 0);
-    job.expect_success();
+    job.run_losing(role);
     expect_same(job, expected);
     EXPECT_THAT(job.log("chief", 0), HasSubstr(kLinked));
   }

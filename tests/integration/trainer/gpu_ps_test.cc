@@ -43,11 +43,7 @@ TEST_F(GpuPsTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
   const Json expected = result_with_ps_on_cpu(long_training(every));
   for (const char* role : {"worker", "ps"}) {
     Job job(std::string("gpu-ps-lost-") + role, long_training(every + kOnGpu), 1, 1);
-    job.start_all();
-    ASSERT_TRUE(job.wait_for_checkpoints(1));
-    job.kill(role, 0);
-    job.start(role, 0);
-    job.expect_success();
+    job.run_losing(role);
     expect_same(job, expected);
     EXPECT_THAT(job.log("chief", 0), HasSubstr(kByGpu));
   }

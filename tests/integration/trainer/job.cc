@@ -128,6 +128,14 @@ Json Job::evaluation() const {
   return Document::load(folder_ / "evaluations" / (step + ".json")).value();
 }
 
+void Job::run_losing(const std::string& role) {
+  start_all();
+  ASSERT_TRUE(wait_for_checkpoints(1));
+  kill(role, 0);
+  start(role, 0);
+  expect_success();
+}
+
 bool Job::wait_for_checkpoints(size_t count) const {
   return eventually([&] {
     size_t found = 0;

@@ -40,6 +40,8 @@ class Job {
   std::unique_ptr<Process> release(const std::string& role, int index) {
     return std::move(replicas_.at({role, index}));
   }
+  // Runs the job to its end; after the first checkpoint a replica is killed and started again.
+  void run_losing(const std::string& role);
   // Every replica but the ps ends with 0; then the ps end when asked to.
   void expect_success();
   // The same where the chief may finish alone, before others are back: they are ended, as the

@@ -43,11 +43,9 @@ bool has_its_bits(const spec::TrainingSpec& spec) {
 // Says by which names others know this process's GPUs, or why these cannot be linked.
 void name_gpus(const Assembly& assembly, Hello& hello) {
   if (assembly.engine->gpu_or_null() == nullptr) return;
-  std::vector<compute::Engine*> engines;
-  for (const FedEngine& device : assembly.devices()) engines.push_back(&device.engine);
   std::string why = assembly.spec().why_unlinked();
   if (why.empty())
-    for (const std::string& name : compute::EngineGroup::link_names(engines, why))
+    for (const std::string& name : compute::EngineGroup::link_names(assembly.engines(), why))
       hello.add_gpus(name);
   hello.set_why_unlinked(why);
 }

@@ -312,9 +312,7 @@ compute::EngineGroup& CollectiveSynchronizer::engine_group(const CollectivePlan&
                       std::to_string(plan.replicas()),
                   kProtocol);
   if (engine_group_) return *engine_group_;
-  std::vector<compute::Engine*> engines;
-  for (const FedEngine& device : assembly_.devices()) engines.push_back(&device.engine);
-  engine_group_ = compute::EngineGroup::create(engines, *assembly_.optimizer);
+  engine_group_ = compute::EngineGroup::create(assembly_.engines(), *assembly_.optimizer);
   if (!engine_group_)
     throw Invalid("the rendezvous: expected a plan for this process's CPU, found one for GPUs",
                   kProtocol);

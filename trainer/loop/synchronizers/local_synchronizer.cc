@@ -75,9 +75,7 @@ std::optional<LocalSynchronizer::Group> LocalSynchronizer::make_group() const {
   const spec::TrainingSpec& spec = assembly_.spec();
   const std::vector<FedEngine> devices = assembly_.devices();
   if (devices.size() < 2 || !spec.why_unlinked().empty()) return std::nullopt;
-  std::vector<compute::Engine*> engines;
-  for (const FedEngine& device : devices) engines.push_back(&device.engine);
-  auto group = compute::EngineGroup::create(engines, *assembly_.optimizer);
+  auto group = compute::EngineGroup::create(assembly_.engines(), *assembly_.optimizer);
   if (!group) return std::nullopt;
   const auto count = static_cast<int>(devices.size());
   try {

@@ -154,7 +154,7 @@ class DeviceSessionTest : public ::testing::TestWithParam<std::tuple<int, int>> 
     });
   }
 
-  // What is left has the state of the last step that was made, and goes on from it.
+  // The members that are left have the state of the last step that was made, and go on from it.
   void expect_to_go_on(const Reference& reference, uint64_t before) {
     const Reference::State state = after(reference, before);
     for (int i = 0; i + 1 < count(); ++i)

@@ -93,7 +93,7 @@ void take_step(Group& group, int engine, const UpdateArguments& arguments) {
   group.link().update(engine, arguments);
 }
 
-// What engines come to together, made by one engine whose gradients the host adds up.
+// One engine, whose gradients the host adds up, makes the state that several engines must come to.
 class OnHost {
  public:
   OnHost(const OptimizerSpec& rule, bool real) : alone_(1, normalized_network(), rule, real) {
@@ -261,7 +261,7 @@ TEST(EngineGroup, ProcessesThatAreLinkedHaveTheBitsOfASumOnTheHost) {
   }
 }
 
-// What is left of the group goes on from the state of the step before.
+// The processes that are left go on from the state of the step before.
 TEST(EngineGroup, AProcessThatIsMissingEndsTheWaitAndNotTheState) {
   for (const auto& engines : {std::vector<int>{1, 1}, {2, 2}, {1, 1, 1}}) {
     Processes all(engines, Adam{});

@@ -385,7 +385,7 @@ class SimulatedLink : public cuda::GpuLink {
 
   SimulatedLink(SimulatedGpu& gpu, size_t rank, std::shared_ptr<Process> process)
       : gpu_(gpu), rank_(rank), process_(std::move(process)) {}
-  // What was asked of the link is given up; what was asked of the GPU after it is done.
+  // The link gives up what it was asked for; the GPU does what it was asked for after that.
   ~SimulatedLink() override {
     *ended_ = true;
     try {

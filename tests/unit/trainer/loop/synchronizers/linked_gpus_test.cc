@@ -45,7 +45,7 @@ Bits bits_of(const Assembly& assembly) {
   return bits;
 }
 
-// What one process with as many devices comes to on the host.
+// Returns the state that one process with as many devices comes to on the host.
 Bits expected_of(const Shape& shape) {
   Assembly assembly = assemble(training_of(shape.optimizer, shape.members * shape.devices), 1,
                                false, {1, false}, 0, on_gpus(Links::impossible));
@@ -109,10 +109,8 @@ class Member {
     hello.set_host("here");
     hello.set_fuses(true);
     hello.set_incarnation(++processes);
-    std::vector<compute::Engine*> engines;
-    for (const FedEngine& device : assembly_.devices()) engines.push_back(&device.engine);
     std::string why;
-    for (const std::string& name : compute::EngineGroup::link_names(engines, why))
+    for (const std::string& name : compute::EngineGroup::link_names(assembly_.engines(), why))
       hello.add_gpus(name);
     CollectiveSynchronizer::Setup setup;
     setup.incarnation = hello.incarnation();
@@ -150,16 +148,19 @@ class Member {
   std::optional<CollectiveSynchronizer> synchronizer_;
 };
 
+// Trains each of them to the end, on a thread of its own.
+void train_all(std::deque<Member>& members) {
+  std::vector<std::jthread> threads;
+  for (Member& member : members) threads.emplace_back([&] { member.train(); });
+}
+
 class LinkedGpus : public testing::TestWithParam<Shape> {};
 
 TEST_P(LinkedGpus, ComeToTheBitsOfOneProcess) {
   Job job(GetParam());
   std::deque<Member> members;
   for (int rank = 0; rank < GetParam().members; ++rank) members.emplace_back(job, rank);
-  {
-    std::vector<std::jthread> threads;
-    for (Member& member : members) threads.emplace_back([&] { member.train(); });
-  }
+  train_all(members);
   const Bits expected = expected_of(GetParam());
   for (Member& member : members) {
     EXPECT_EQ(member.state(), expected);
@@ -205,10 +206,7 @@ TEST_P(LinkedGpus, TrainWithOneThatCannotBeLinked) {
     std::deque<Member> members;
     for (int rank = 0; rank < GetParam().members; ++rank)
       members.emplace_back(job, rank, rank > 0 ? Links::possible : links);
-    {
-      std::vector<std::jthread> threads;
-      for (Member& member : members) threads.emplace_back([&] { member.train(); });
-    }
+    train_all(members);
     const Bits expected = expected_of(GetParam());
     for (Member& member : members) {
       EXPECT_EQ(member.state(), expected);

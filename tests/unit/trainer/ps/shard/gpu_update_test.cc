@@ -33,7 +33,7 @@ compute::ParameterLayout tensors_of_test() {
   return compute::ParameterLayout(tensors);
 }
 
-// What two steps of a shard lead to: parameters, slots, and the parameters that a member has got.
+// Two steps of a shard lead to these parameters and slots, and a member has got these parameters.
 struct Result {
   Floats parameters, delivered;
   std::vector<Floats> slots;

@@ -9,7 +9,7 @@ struct FakeStream {
   std::atomic<int> busy{0};
 };
 
-// What tests ask of the fake library besides NCCL's own functions.
+// Tests call these functions of the fake library besides NCCL's own.
 using CountCommunicators = int();  // those that are made and not aborted
 using FailAll = void();            // makes all communicators fail from here on
 
