@@ -17,23 +17,25 @@ def field(number, value):
     return bytes([number << 3 | 2, len(value)]) + value
 
 
-def device_plugins_of(node):
-    """The folder of the node's kubelet for device plugins, as this machine sees it."""
+def device_plugins_of(cluster, node):
+    """The folder of the node's kubelet for device plugins, as this machine sees it. A kubelet is known by its
+    kubeconfig, because another cluster on this machine may have a node of the same name."""
+    kubeconfig = str(cluster.kubeconfig.parent / f"{node}.kubeconfig")
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             arguments = (folder / "cmdline").read_bytes().split(b"\0")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if arguments[0].endswith(b"/kubelet") and node.encode() in arguments:
+        if arguments[0].endswith(b"/kubelet") and kubeconfig.encode() in arguments:
             return folder / "root/var/lib/kubelet/device-plugins"
-    raise AssertionError(f"expected a kubelet of {node}, found none")
+    raise AssertionError(f"expected a kubelet with {kubeconfig}, found none")
 
 
 class FakeGpus:
     """So many of them on a node, until the end of the with statement."""
 
-    def __init__(self, node, count):
-        self.folder = device_plugins_of(node)
+    def __init__(self, cluster, node, count):
+        self.folder = device_plugins_of(cluster, node)
         self.devices = b"".join(field(1, field(1, f"fake-{i}".encode()) + field(2, b"Healthy")) for i in range(count))
         self.ended = threading.Event()
         self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))

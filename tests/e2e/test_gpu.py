@@ -15,7 +15,7 @@ VERSION = re.search(r"project\(muster VERSION ([0-9.]+)", (ROOT / "CMakeLists.tx
 @pytest.fixture
 def gpu(cluster):
     """One on one of the nodes."""
-    with FakeGpus(NODE, 1):
+    with FakeGpus(cluster, NODE, 1):
         eventually(lambda: allocatable(cluster) == "1")
         yield
     # The node's status goes on to name a resource that is gone, of which there are none then.
