@@ -22,7 +22,7 @@ constexpr Described kCodes[] = {
     {kCannotWrite, false, "a directory cannot be written or a disk is full"},
     {kHung, false, "its work gave no sign of life for too long"},
     {kProtocol, true, "a peer of another version, model or job, or its folder"},
-    {kBadConfig, true, "malformed TF_CONFIG, MUSTER_* or training.yaml"},
+    {kBadConfig, true, "bad TF_CONFIG, MUSTER_* or training.yaml, or a missing GPU"},
     {kDiverged, true, "the loss is not finite"},
     {kNotEvaluated, true, "trained, but not evaluated on all its data"},
     {kDeadline, true, "ran for longer than activeDeadlineSeconds"},

@@ -16,7 +16,7 @@ enum ExitCode : int {
   kCannotWrite = 73,   // retryable: a directory cannot be written or a disk is full
   kHung = 75,          // retryable: its work gave no sign of life for too long
   kProtocol = 76,      // permanent: a peer of another version, model or job, or its folder
-  kBadConfig = 78,     // permanent: TF_CONFIG, MUSTER_* or training.yaml is malformed
+  kBadConfig = 78,     // permanent: bad TF_CONFIG, MUSTER_* or training.yaml, or a missing GPU
   kDiverged = 90,      // permanent: the loss is not finite
   kNotEvaluated = 91,  // permanent: `muster run`: trained, but not evaluated on all its data
   kDeadline = 124,     // permanent: a job ran for longer than its activeDeadlineSeconds

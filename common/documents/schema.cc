@@ -61,6 +61,18 @@ std::vector<std::string> words_of(const Json& values) {
   return words;
 }
 
+std::string pattern_text(const Json& schema) {
+  return schema.contains("pattern") ? " matching " + schema["pattern"].get<std::string>() : "";
+}
+
+// Names the string that may stand in an integer's place: a pattern such as ^auto$ asks for one
+// word.
+std::string string_of(const Json& schema) {
+  const std::string pattern = schema.value("pattern", "");
+  std::string word;
+  return RE2::FullMatch(pattern, R"(\^(\w+)\$)", &word) ? word : "a string" + pattern_text(schema);
+}
+
 // Describes in words what `schema` asks for.
 std::string expectation(const Json& schema) {
   if (schema.contains("enum")) {
@@ -68,7 +80,9 @@ std::string expectation(const Json& schema) {
     std::erase(words, "");  // the same as leaving the field out
     return "one of " + join(words);
   }
-  if (flag(schema, "x-kubernetes-int-or-string")) return "an integer or a string";
+  if (flag(schema, "x-kubernetes-int-or-string")) {
+    return "an integer" + number_bounds(schema) + " or " + string_of(schema);
+  }
   const std::string kind = kind_of(schema);
   if (schema.contains("minimum") && schema["minimum"] == schema.value("maximum", Json())) {
     return number_text(schema["minimum"]);
@@ -83,10 +97,9 @@ std::string expectation(const Json& schema) {
     return "an object" +
            size_bounds(schema, "minProperties", "maxProperties", " with ", "field", "fields");
   }
-  std::string text =
-      "a string" + size_bounds(schema, "minLength", "maxLength", " of ", "character", "characters");
-  if (schema.contains("pattern")) text += " matching " + schema["pattern"].get<std::string>();
-  return text;
+  return "a string" +
+         size_bounds(schema, "minLength", "maxLength", " of ", "character", "characters") +
+         pattern_text(schema);
 }
 
 size_t code_points(const std::string& text) {
@@ -185,7 +198,9 @@ class Walker {
       report(path, expectation(schema), found_in_place(schema, value), hint);
       if (value.is_object() || !has_kind(value, kind_of(schema))) return;
     }
-    if (kind_of(schema) == "integer" && value.is_number_float()) value = value.get<int64_t>();
+    const bool asks_for_integer =
+        kind_of(schema) == "integer" || flag(schema, "x-kubernetes-int-or-string");
+    if (asks_for_integer && value.is_number_float()) value = value.get<int64_t>();
     if (value.is_object()) walk_object(schema, value, path);
     if (value.is_array() && schema.contains("items")) {
       for (size_t i = 0; i < value.size(); ++i)
@@ -206,8 +221,11 @@ class Walker {
 
   static bool fits(const Json& schema, const Json& value) {
     if (value.is_null()) return kind_of(schema).empty() && !schema.contains("enum");
-    if (flag(schema, "x-kubernetes-int-or-string")) return value.is_string() || is_integral(value);
-    if (!has_kind(value, kind_of(schema))) return false;
+    if (flag(schema, "x-kubernetes-int-or-string")) {
+      if (!value.is_string() && !is_integral(value)) return false;
+    } else if (!has_kind(value, kind_of(schema))) {
+      return false;
+    }
     if (schema.contains("enum") &&
         std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end()) {
       return false;

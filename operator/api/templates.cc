@@ -1,12 +1,17 @@
 #include "operator/api/templates.h"
 
+#include <algorithm>
+
 #include "common/documents/json.h"
 #include "common/text/nearest.h"
+#include "common/text/whole_number.h"
 #include "operator/api/pod_template.h"
 
 namespace muster::api {
 
 namespace {
+
+constexpr int kMostGpus = 1 << 20;  // of any container
 
 const Json& containers_of(const Json& pod_template) {
   return member(member(pod_template, "spec"), "containers");
@@ -43,9 +48,32 @@ class Checker {
       check(member(replica, "template"), std::string("spec.replicaSpecs.") + role + ".template",
             training);
     }
+    check_devices(member(member(*spec, "training"), "devices"), roles);
   }
 
  private:
+  // With `devices: auto` the templates say how many there are, and all replicas that train must
+  // have the same number.
+  void check_devices(const Json& devices, const Json& roles) {
+    if (devices != kAllDevices) return;
+    std::string first;
+    int most = 0;
+    for (const char* role : {"chief", "master", "worker"}) {
+      const int asked = asked_gpus(counting_container(member(member(roles, role), "template")));
+      if (asked == 0) continue;
+      if (most != 0 && asked != most) {
+        problems_.report("spec.training.devices",
+                         "a number, or the same number of nvidia.com/gpu in each template of "
+                         "replicas that train",
+                         "auto, with " + std::to_string(most) + " of " + first + " and " +
+                             std::to_string(asked) + " of " + role);
+        return;
+      }
+      first = role;
+      most = asked;
+    }
+  }
+
   void check(const Json& pod_template, const std::string& path, bool training) {
     const Json& containers = containers_of(pod_template);
     const std::string containers_path = path + ".spec.containers";
@@ -118,6 +146,18 @@ const Json& counting_container(const TrainingJob& job, Role role) {
   const Json& pod_template = job.replicas.at(role).pod_template;
   if (job.tfjob.name.empty()) return counting_container(pod_template);
   return first_of(pod_template, {"tensorflow", "trainer"});
+}
+
+int asked_gpus(const Json& container) {
+  const Json& resources = member(container, "resources");
+  for (const char* kind : {"limits", "requests"}) {
+    const Json& asked = member(member(resources, kind), kGpus);
+    if (asked.is_number_integer())
+      return static_cast<int>(std::clamp<int64_t>(asked.get<int64_t>(), 0, kMostGpus));
+    if (asked.is_string())
+      return whole_number<int>(asked.get_ref<const std::string&>(), 0, kMostGpus).value_or(0);
+  }
+  return 0;
 }
 
 void check_templates(const Document& document, Problems& problems) {

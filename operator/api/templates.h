@@ -22,4 +22,9 @@ const Json& counting_container(const Json& pod_template);
 // it is the one that kubeflow.org/v1 looks at.
 const Json& counting_container(const TrainingJob& job, Role role);
 
+// The resource that a container asks for to have GPUs of its own.
+inline constexpr const char* kGpus = "nvidia.com/gpu";
+// Returns how many of them a container asks for; 0 if it asks for none.
+int asked_gpus(const Json& container);
+
 }  // namespace muster::api

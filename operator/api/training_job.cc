@@ -1,12 +1,17 @@
 #include "operator/api/training_job.h"
 
+#include <algorithm>
+
 #include "common/documents/json.h"
 #include "common/job/checkpoint_request.h"
 #include "operator/api/status.h"
+#include "operator/api/templates.h"
 
 namespace muster::api {
 
 namespace {
+
+constexpr int kMostDevices = 64;  // as the schema allows
 
 int count_or(const Json& value, const char* key, int fallback) {
   return static_cast<int>(integer_or(value, key, fallback));
@@ -70,6 +75,19 @@ std::optional<Elastic> to_elastic(const Json& value) {
                  per_replica ? ElasticBatch::per_replica : ElasticBatch::global};
 }
 
+// Replaces `devices: auto` by a number.
+void read_devices(TrainingJob& job) {
+  if (!job.training.is_object() || member(job.training, "devices") != kAllDevices) return;
+  int asked = 0;
+  for (const Role role : {Role::chief, Role::worker}) {
+    if (asked == 0 && job.replicas.contains(role))
+      asked = asked_gpus(counting_container(job, role));
+  }
+  const bool on_cpu = string_or(job.training, "device", "auto") == "cpu";
+  job.all_devices = asked == 0 && !on_cpu;
+  job.training["devices"] = on_cpu ? 1 : std::clamp(asked, 1, kMostDevices);
+}
+
 DecidedBy to_decided_by(const Json& spec, const TrainingJob& job) {
   const std::string by = string_or(member(spec, "successPolicy"), "decidedBy", "");
   if (by == "allWorkers") return DecidedBy::all_workers;
@@ -116,6 +134,7 @@ void read_spec(const Json& spec, TrainingJob& job) {
                       ? Transport::none
                       : Transport::tls;
   read_replicas(member(spec, "replicaSpecs"), job);
+  read_devices(job);
   job.decided_by = to_decided_by(spec, job);
   for (const Json& rule : member(member(spec, "failurePolicy"), "rules")) {
     job.failure_rules.push_back(to_rule(rule));
@@ -130,6 +149,10 @@ void read_spec(const Json& spec, TrainingJob& job) {
 }
 
 }  // namespace
+
+void set_devices(TrainingJob& job, int devices) {
+  if (job.all_devices) job.training["devices"] = std::clamp(devices, 1, kMostDevices);
+}
 
 TrainingJob to_training_job(const Json& value) {
   TrainingJob job;

@@ -179,7 +179,8 @@ struct TrainingJob {
   bool suspend = false;
   std::string managed_by = kManagedByMuster;
   std::string strategy = "parameterServer";
-  Json training;  // null: bring your own image
+  Json training;  // null: bring your own image. Its `devices` is a number: see set_devices()
+  bool all_devices = false;  // `devices: auto`, and no template says how many those are
   std::string storage_mount_path = "/muster";
   std::optional<std::string> storage_folder;  // as the manifest says; see folder_of()
   std::string storage_adopt;                  // "namespace/name"; empty: nobody's
@@ -225,6 +226,12 @@ int replicas_of(const TrainingJob& job);
 // Returns the largest number of replicas a role can have: for workers of an elastic job,
 // maxReplicas.
 int most_replicas(const TrainingJob& job, Role role);
+
+// The value of `devices` that means all of a replica.
+inline constexpr const char* kAllDevices = "auto";
+// Sets how many devices each replica has, if neither the manifest nor a template says so, as
+// job.all_devices has it. Until then it is one.
+void set_devices(TrainingJob& job, int devices);
 
 // Converts a manifest. Precondition: validate() (validate.h) found nothing. Also reads the status,
 // if any.

@@ -120,12 +120,13 @@ std::optional<JobState> load_state(const JobDirectory& directory) {
   state.wall_seconds = value["wallSeconds"].get<double>();
   for (const Json& replica : value["replicas"]) state.replicas.push_back(to_replica(replica));
   state.status = member(value, "status");
-  if (const Json& threads = member(value, "threads"); threads.is_number_integer() && threads > 0) {
-    state.threads = threads.get<int>();
-  }
-  if (const Json& workers = member(value, "workers"); workers.is_number_integer()) {
-    state.workers = workers.get<int>();
-  }
+  const auto number = [&](const char* name, int least) -> std::optional<int> {
+    const int64_t found = integer_or(value, name, least - 1);
+    return found < least ? std::nullopt : std::optional(static_cast<int>(found));
+  };
+  state.threads = number("threads", 1);
+  state.devices = number("devices", 1);
+  state.workers = number("workers", 0);
   return state;
 }
 
@@ -145,6 +146,7 @@ void save_state(const JobDirectory& directory, const JobState& state) {
   }
   value["status"] = state.status;
   if (state.threads) value["threads"] = *state.threads;
+  if (state.devices) value["devices"] = *state.devices;
   if (state.workers) value["workers"] = *state.workers;
   const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
   write_file_atomically(directory.state(), text + "\n");

@@ -92,6 +92,24 @@ int threads_of_each(const api::TrainingJob& job, int cpus) {
   return replicas <= 1 ? 0 : std::max(1, cpus / computing_replicas(job));
 }
 
+int devices_of_each(const api::TrainingJob& job, const Setting& setting) {
+  std::vector<std::string> environment = setting.environment;
+  for (const api::Role role : {api::Role::chief, api::Role::worker}) {
+    const auto spec = job.replicas.find(role);
+    if (spec == job.replicas.end() || spec->second.replicas == 0) continue;
+    for (const auto& [name, value] : container_command(spec->second.pod_template, {}).variables)
+      set_variable(environment, name, value, /*overwrite=*/true);
+    break;
+  }
+  constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
+  for (const std::string& variable : environment) {
+    if (!variable.starts_with(kVisible)) continue;
+    const auto named = static_cast<int>(std::ranges::count(variable, ',')) + 1;
+    return variable == kVisible ? 1 : std::clamp(setting.gpus, 1, named);
+  }
+  return std::max(1, setting.gpus / computing_replicas(job));
+}
+
 int wanted_replicas(const api::TrainingJob& job) {
   int wanted = 0;
   for (const auto& [role, spec] : job.replicas) wanted += spec.replicas;

@@ -36,6 +36,11 @@ std::vector<std::string> port_names(const api::TrainingJob& job);
 // the same when the job is scaled.
 int threads_of_each(const api::TrainingJob& job, int cpus);
 
+// Returns how many devices each replica of a job with `devices: auto` has on this machine: the GPUs
+// are shared out equally among chief and workers, or are those that CUDA_VISIBLE_DEVICES names in
+// the environment or in a template.
+int devices_of_each(const api::TrainingJob& job, const Setting& setting);
+
 // Returns CUDA_VISIBLE_DEVICES for a replica of a job with `training` on a machine with `gpus`
 // GPUs: each one that computes gets as many of its own as the job has devices, counted round where
 // there are too few; a ps gets none. Returns nothing where there is at most one GPU, or where the

@@ -1,11 +1,12 @@
 """Jobs with `device: cuda` go to nodes with GPUs, which are fakes here (fake_gpus.py), and wait while there is none,
 saying why. Nothing computes on one: the trainer finds no GPU, and says so."""
 
+import json
 import re
 
 import jobs
 import pytest
-from cluster import ROOT, eventually
+from cluster import ROOT, Failed, eventually
 from fake_gpus import RESOURCE, FakeGpus
 
 NODE = "node2"
@@ -52,6 +53,20 @@ def test_a_replica_that_computes_on_gpus_waits_for_a_node_with_one(cluster, must
     assert pod["spec"]["nodeName"] == NODE
     jobs.tell(cluster, pod, "exit 0")
     jobs.await_success(cluster, namespace, "second")
+
+
+def test_devices_auto_is_what_the_template_asks_for(cluster, muster, namespace):
+    """No node has so many, so that the pod waits."""
+    job = on_gpu("all", resources={"limits": {RESOURCE: 3}})
+    job["spec"]["training"]["devices"] = "auto"
+    cluster.apply(job, namespace=namespace)
+    jobs.await_reason(cluster, namespace, "all", "Running", "chief-0", f"Insufficient {RESOURCE}")
+    [pod] = cluster.get("pod", namespace=namespace)
+    assert json.loads(pod["metadata"]["annotations"]["muster.dev/training"])["devices"] == 3
+
+    job["spec"]["training"]["devices"] = "all"
+    with pytest.raises(Failed, match="devices"):
+        cluster.apply(job, namespace=namespace)
 
 
 def test_a_trainer_that_finds_no_gpu_says_so(cluster, muster, namespace, gpu):

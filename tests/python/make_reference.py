@@ -34,12 +34,14 @@ def bounds(schema):
                         ("maxItems", "at most ")]:
         if field in schema:
             words.append(text + f"{schema[field]:,}" + (" items" if "Items" in field else ""))
+    if "pattern" in schema and schema.get("x-kubernetes-int-or-string"):
+        words.append("or `" + schema["pattern"].strip("^$") + "`")
     return ", ".join(words)
 
 
 def kind(schema):
     if schema.get("x-kubernetes-int-or-string"):
-        name = "integer or string"
+        name = "integer" if "pattern" in schema else "integer or string"
     else:
         name = schema.get("type", "any value")
     if name == "array" and "items" in schema:

@@ -6,7 +6,7 @@
 #include "common/documents/json.h"
 #include "common/exit_code.h"
 #include "common/program/output.h"
-#include "operator/api/pod_template.h"
+#include "operator/api/notes.h"
 #include "operator/api/rules.h"
 #include "operator/api/status.h"
 #include "operator/api/validate.h"
@@ -48,7 +48,7 @@ Json checked_manifest(const std::filesystem::path& file, const std::vector<std::
   Document document = load_manifest(file, sets);
   Json manifest = document.value();
   require_no_problems(api::validate_for_cluster(document), kBadInput);
-  for (const std::string& note : api::template_notes(document)) print(stderr, "note: {}\n", note);
+  for (const std::string& note : api::job_notes(document)) print(stderr, "note: {}\n", note);
   complete_lists(manifest["spec"], member(document.value(), "spec"));
   return manifest;
 }

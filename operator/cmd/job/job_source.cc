@@ -8,7 +8,7 @@
 #include "common/program/output.h"
 #include "common/system/process.h"
 #include "common/threads/cpu_budget.h"
-#include "operator/api/pod_template.h"
+#include "operator/api/notes.h"
 #include "operator/api/validate.h"
 #include "operator/convert/tfjob.h"
 #include "operator/local/processes/surroundings.h"
@@ -94,8 +94,9 @@ JobSource load_job(const RunOptions& options) {
                          local::gpus_here(),
                          nullptr,
                          std::nullopt};
+  if (options.hosts.empty()) api::set_devices(job, local::devices_of_each(job, setting));
   std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
-  for (std::string& note : api::template_notes(document)) notes.push_back(std::move(note));
+  for (std::string& note : api::job_notes(document)) notes.push_back(std::move(note));
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
 

@@ -2,7 +2,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/output.h"
-#include "operator/api/pod_template.h"
+#include "operator/api/notes.h"
 #include "operator/api/validate.h"
 #include "operator/cmd/job/initial_weights.h"
 #include "operator/cmd/job/job_source.h"
@@ -61,7 +61,7 @@ std::vector<Problem> check_document(Document& document, const std::filesystem::p
   for (std::string& note : spec::training_notes(document, "spec.training", here)) {
     notes.push_back(std::move(note));
   }
-  for (std::string& note : api::template_notes(document)) notes.push_back(std::move(note));
+  for (std::string& note : api::job_notes(document)) notes.push_back(std::move(note));
   if (std::string note = spec::note_of_memory(document, "spec.training", here); !note.empty())
     notes.push_back(std::move(note));
   check_weights(document, fs::absolute(file).parent_path(), here, notes);

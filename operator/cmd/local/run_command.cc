@@ -77,6 +77,7 @@ JobState adopt_state(JobSource& source) {
     state.name = job.name;
     state.uid = new_uid();
   }
+  if (state.devices) api::set_devices(job, *state.devices);
   job.uid = state.uid;
   job.generation = state.generation;
   job.status = api::to_job_status(state.status);
@@ -322,8 +323,8 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
   }
   throw Invalid(fmt::format(
       "{}: expected the manifest of the job that has finished here, found one that differs in {}: "
-      "nothing was run; to train on by it, say --continue; to run it anew, give it another "
-      "--directory",
+      "nothing was run; to train on by it, give it more epochs and --continue; to run it anew, "
+      "give it another --directory",
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
@@ -429,6 +430,10 @@ int run_job(const RunOptions& options) {
     std::this_thread::sleep_for(local::kPatience);
   }
   if (hosts) reach_hosts(*hosts, copies, source, state, notes, out);
+  if (source.job.all_devices) {
+    state.devices = integer_or(source.job.training, "devices", 1);
+    notes.push_back(fmt::format("spec.training.devices: auto is {}", *state.devices));
+  }
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
   Descriptor signals = watch_signals({SIGINT, SIGTERM, SIGHUP});

@@ -31,7 +31,6 @@ constexpr const char* kSharedMemoryVolume = "muster-shm";
 constexpr const char* kRequestedCpu = "100m";
 constexpr const char* kRequestedMemory = "256Mi";
 constexpr const char* kGpuVendor = "nvidia.com/";
-constexpr const char* kGpus = "nvidia.com/gpu";
 
 Json toleration(const char* taint) {
   return {{"key", taint},
@@ -184,8 +183,9 @@ bool asks_for_gpus(const Json& container) {
 // Libraries of GPUs exchange data through shared memory, of which a container has 64 MiB by itself.
 void add_gpus(const api::TrainingJob& job, api::Role role, Json& spec, Json& container) {
   if (!asks_for_gpus(api::counting_container(job, role)))
-    container["resources"]["limits"][kGpus] = needed_gpus(job, role);
-  spec["tolerations"].push_back({{"key", kGpus}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
+    container["resources"]["limits"][api::kGpus] = needed_gpus(job, role);
+  spec["tolerations"].push_back(
+      {{"key", api::kGpus}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   spec["volumes"].push_back({{"name", kSharedMemoryVolume}, {"emptyDir", {{"medium", "Memory"}}}});
   container["volumeMounts"].push_back({{"name", kSharedMemoryVolume}, {"mountPath", "/dev/shm"}});
 }

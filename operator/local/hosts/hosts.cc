@@ -50,8 +50,16 @@ void Hosts::add(const std::vector<Replica>& replicas, int wanted, Addresses& add
 }
 
 int Hosts::threads_of_each() const {
-  int least = hosts_[0].facts.cpus;
-  for (const KnownHost& known : hosts_) least = std::min(least, known.facts.cpus);
+  return share_of_each(&HostFacts::cpus);
+}
+
+int Hosts::devices_of_each() const {
+  return share_of_each(&HostFacts::gpus);
+}
+
+int Hosts::share_of_each(int HostFacts::*resource) const {
+  int least = hosts_[0].facts.*resource;
+  for (const KnownHost& known : hosts_) least = std::min(least, known.facts.*resource);
   return std::max(1, least / std::max(1, placement_.most_computing()));
 }
 

@@ -81,6 +81,14 @@ TEST(Schema, SaysWhatWasExpectedAndFound) {
       {"{type: string}", "~", "a string, found null"},
       {"{x-kubernetes-int-or-string: true}", "50%", nullptr},
       {"{x-kubernetes-int-or-string: true}", "1.5", "an integer or a string"},
+      {"{x-kubernetes-int-or-string: true, minimum: 1, maximum: 9, pattern: ^all$}", "all",
+       nullptr},
+      {"{x-kubernetes-int-or-string: true, minimum: 1, maximum: 9, pattern: ^all$}", "9", nullptr},
+      {"{x-kubernetes-int-or-string: true, minimum: 1, maximum: 9, pattern: ^all$}", "10",
+       "an integer from 1 to 9 or all, found 10"},
+      {"{x-kubernetes-int-or-string: true, minimum: 1, pattern: '^[0-9]+%$'}", "50", nullptr},
+      {"{x-kubernetes-int-or-string: true, minimum: 1, pattern: '^[0-9]+%$'}", "some",
+       "an integer of at least 1 or a string matching ^[0-9]+%$, found \"some\""},
   };
   for (const auto& item : cases) {
     const auto texts = problems_of(item.schema, item.value);
@@ -102,12 +110,13 @@ properties:
   d: {type: object, properties: {e: {type: string, default: y}}}
   f: {type: integer, nullable: true, default: 3}
   g: {type: integer, default: 4}
+  h: {x-kubernetes-int-or-string: true}
 )",
                                       "s")
                           .value();
-  Document document = Document::parse("f: null\ng: null", "j");
+  Document document = Document::parse("f: null\ng: null\nh: 5.0", "j");
   EXPECT_TRUE(apply_schema(schema, document).empty());
-  EXPECT_EQ(document.value().dump(), R"({"f":null,"g":4,"a":1,"b":{"c":"x"}})");
+  EXPECT_EQ(document.value().dump(), R"({"f":null,"g":4,"h":5,"a":1,"b":{"c":"x"}})");
 }
 
 TEST(Schema, ReportsEveryProblemWithItsLine) {

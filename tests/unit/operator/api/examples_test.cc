@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "operator/api/pod_template.h"
+#include "operator/api/notes.h"
 #include "operator/api/validate.h"
 #include "trainer/spec/convert.h"
 
@@ -22,7 +22,7 @@ TEST(Examples, AllValidateWithoutAProblemForAClusterToo) {
   for (const auto& path : examples()) {
     Document document = Document::load(path);
     for (const Problem& problem : validate_for_cluster(document)) ADD_FAILURE() << problem.text();
-    for (const std::string& note : template_notes(document)) ADD_FAILURE() << note;
+    for (const std::string& note : job_notes(document)) ADD_FAILURE() << note;
   }
 }
 

@@ -50,6 +50,42 @@ TEST(TrainingJob, ReadsDefaults) {
   EXPECT_EQ(job.status, JobStatus{});
 }
 
+TEST(TrainingJob, AllDevicesAreThoseThatATemplateAsksForOrThatAreSetLater) {
+  const struct {
+    const char* device;
+    const char* chief;
+    const char* worker;
+    int64_t devices;
+    bool open;
+  } cases[] = {
+      {"auto", "{}", "{}", 1, true},
+      {"cuda", "{nvidia.com/gpu: 4}", "{}", 4, false},
+      {"auto", "{}", "{nvidia.com/gpu: '2'}", 2, false},
+      {"auto", "{nvidia.com/gpu: 1000}", "{}", 64, false},
+      {"auto", "{nvidia.com/mig-1g.10gb: 1}", "{}", 1, true},
+      {"cpu", "{nvidia.com/gpu: 4}", "{}", 1, false},
+  };
+  for (const auto& item : cases) {
+    const auto of = [](const char* limits) {
+      return "{template: {spec: {containers: [{name: a, resources: {limits: " +
+             std::string(limits) + "}}]}}}";
+    };
+    TrainingJob job = to_training_job(
+        Document::parse("spec: {training: {devices: auto, device: " + std::string(item.device) +
+                            "}, replicaSpecs: {chief: " + of(item.chief) +
+                            ", worker: " + of(item.worker) + "}}",
+                        "j")
+            .value());
+    EXPECT_EQ(job.training["devices"], item.devices) << item.device << item.chief << item.worker;
+    EXPECT_EQ(job.all_devices, item.open);
+    set_devices(job, 3);
+    EXPECT_EQ(job.training["devices"], item.open ? 3 : item.devices);
+  }
+  TrainingJob given = to_training_job(Json::parse(R"({"spec": {"training": {"devices": 2}}})"));
+  set_devices(given, 3);
+  EXPECT_EQ(given.training["devices"], 2);
+}
+
 TEST(TrainingJob, ReadsWhatIsWritten) {
   const TrainingJob job = job_of(own_image(R"({
     suspend: true, managedBy: other/controller, strategy: collective,

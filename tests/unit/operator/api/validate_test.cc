@@ -252,7 +252,25 @@ TEST(Validate, AReplicaHasUpTo64Devices) {
   EXPECT_TRUE(problems_with(kTraining, two).empty());
   EXPECT_TRUE(problems_with(kCollective, two).empty());
   EXPECT_THAT(problems_with(kCollective, {{"spec.training.devices", "65"}}),
-              ElementsAre(HasSubstr("an integer from 1 to 64, found 65")));
+              ElementsAre(HasSubstr("an integer from 1 to 64 or auto, found 65")));
+}
+
+TEST(Validate, AllGpusOfReplicasThatTrainAreEquallyMany) {
+  const auto with = [](const char* chief, const char* worker) {
+    const auto of = [](const char* gpus) {
+      return R"({spec: {containers: [{name: trainer, resources: {limits: {nvidia.com/gpu: )" +
+             std::string(gpus) + "}}}]}}";
+    };
+    return problems_with(kTraining, {{"spec.training.devices", "auto"},
+                                     {"spec.replicaSpecs.chief.template", of(chief)},
+                                     {"spec.replicaSpecs.worker.template", of(worker)},
+                                     {"spec.replicaSpecs.evaluator.template", of("1")}});
+  };
+  EXPECT_THAT(with("4", "4"), ::testing::IsEmpty());
+  EXPECT_THAT(with("4", "'4'"), ::testing::IsEmpty());
+  EXPECT_THAT(with("4", "0"), ::testing::IsEmpty());
+  EXPECT_THAT(with("4", "2"),
+              ElementsAre(HasSubstr("found auto, with 4 of chief and 2 of worker")));
 }
 
 TEST(Validate, AGangOfAnElasticJobIsItsFewest) {
@@ -471,7 +489,8 @@ TEST(Schema, DescribesEveryFieldOfTheJob) {
     for (const auto& [name, property] : schema["properties"].items()) {
       const std::string child = child_path(path, name);
       EXPECT_TRUE(property.contains("description")) << child;
-      EXPECT_TRUE(property.contains("type")) << child;
+      EXPECT_NE(property.contains("type"), property.contains("x-kubernetes-int-or-string"))
+          << child;
       visit(property, child);
       if (property.contains("items")) visit(property["items"], child + "[]");
     }

@@ -66,6 +66,28 @@ TEST(VisibleGpus, AreEachReplicasOwn) {
   EXPECT_EQ(of(Role::chief, 0, 4), "(unset)");
 }
 
+TEST(DevicesOfEach, AreItsShareOfTheMachinesGpus) {
+  const auto with = [](int gpus, std::vector<std::string> environment) {
+    return Setting{
+        JobDirectory("/jobs/all"), "/", {}, std::move(environment), 4, gpus, nullptr, std::nullopt};
+  };
+  const api::TrainingJob alone = job_of({{Role::chief, 1}});
+  EXPECT_EQ(devices_of_each(alone, with(0, {})), 1);
+  EXPECT_EQ(devices_of_each(alone, with(8, {"CUDA_DEVICE_ORDER=PCI_BUS_ID"})), 8);
+  EXPECT_EQ(devices_of_each(alone, with(8, {"CUDA_VISIBLE_DEVICES=4,5,6"})), 3);
+  EXPECT_EQ(devices_of_each(alone, with(2, {"CUDA_VISIBLE_DEVICES=0,1,2"})), 2);
+  EXPECT_EQ(devices_of_each(alone, with(8, {"CUDA_VISIBLE_DEVICES="})), 1);
+  EXPECT_EQ(devices_of_each(alone, with(0, {"CUDA_VISIBLE_DEVICES=0,1"})), 1);
+  const api::TrainingJob several =
+      job_of({{Role::ps, 2}, {Role::chief, 1}, {Role::worker, 2}, {Role::evaluator, 1}});
+  EXPECT_EQ(devices_of_each(several, with(8, {})), 2);
+  EXPECT_EQ(devices_of_each(several, with(2, {})), 1);
+  api::TrainingJob chooses = alone;
+  chooses.replicas[Role::chief].pod_template = Json::parse(R"({"spec": {"containers": [
+      {"name": "trainer", "env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "2,3"}]}]}})");
+  EXPECT_EQ(devices_of_each(chooses, with(8, {"CUDA_VISIBLE_DEVICES=0"})), 2);
+}
+
 // They exchange there without the host's memory.
 TEST(VisibleGpus, OfAPsOnAGpuAreThoseOfTheReplicaOfItsIndex) {
   api::TrainingJob job = job_of({{Role::ps, 3}, {Role::worker, 3}});
