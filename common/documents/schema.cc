@@ -200,7 +200,8 @@ class Walker {
     }
     const bool asks_for_integer =
         kind_of(schema) == "integer" || flag(schema, "x-kubernetes-int-or-string");
-    if (asks_for_integer && value.is_number_float()) value = value.get<int64_t>();
+    if (asks_for_integer && value.is_number_float() && is_integral(value))
+      value = value.get<int64_t>();
     if (value.is_object()) walk_object(schema, value, path);
     if (value.is_array() && schema.contains("items")) {
       for (size_t i = 0; i < value.size(); ++i)

@@ -1,6 +1,8 @@
 #include "operator/api/templates.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "common/documents/json.h"
 #include "common/text/nearest.h"
@@ -48,29 +50,32 @@ class Checker {
       check(member(replica, "template"), std::string("spec.replicaSpecs.") + role + ".template",
             training);
     }
-    check_devices(member(member(*spec, "training"), "devices"), roles);
+    check_devices(member(*spec, "training"), roles);
   }
 
  private:
   // With `devices: auto` the templates say how many there are, and all replicas that train must
-  // have the same number.
-  void check_devices(const Json& devices, const Json& roles) {
-    if (devices != kAllDevices) return;
-    std::string first;
-    int most = 0;
+  // have the same number. With `device: cuda` the operator asks for as many where a template asks
+  // for none.
+  void check_devices(const Json& training, const Json& roles) {
+    const std::string device = string_or(training, "device", "auto");
+    if (member(training, "devices") != kAllDevices || device == "cpu") return;
+    std::optional<std::pair<std::string, int>> first;
     for (const char* role : {"chief", "master", "worker"}) {
-      const int asked = asked_gpus(counting_container(member(member(roles, role), "template")));
-      if (asked == 0) continue;
-      if (most != 0 && asked != most) {
-        problems_.report("spec.training.devices",
-                         "a number, or the same number of nvidia.com/gpu in each template of "
-                         "replicas that train",
-                         "auto, with " + std::to_string(most) + " of " + first + " and " +
-                             std::to_string(asked) + " of " + role);
+      const Json& replica = member(roles, role);
+      if (!replica.is_object() || integer_or(replica, "replicas", 1) == 0) continue;
+      const Json& container = counting_container(member(replica, "template"));
+      if (device == "cuda" && !asks_for_nvidia(container)) continue;
+      const int asked = asked_gpus(container);
+      if (first && first->second != asked) {
+        problems_.report(
+            "spec.training.devices",
+            std::string("a number, or as many ") + kGpus + " in the template of " + role +
+                " as in that of " + first->first,
+            "auto, with " + std::to_string(asked) + " and " + std::to_string(first->second));
         return;
       }
-      first = role;
-      most = asked;
+      first = {role, asked};
     }
   }
 
@@ -146,6 +151,15 @@ const Json& counting_container(const TrainingJob& job, Role role) {
   const Json& pod_template = job.replicas.at(role).pod_template;
   if (job.tfjob.name.empty()) return counting_container(pod_template);
   return first_of(pod_template, {"tensorflow", "trainer"});
+}
+
+bool asks_for_nvidia(const Json& container) {
+  const Json& resources = member(container, "resources");
+  for (const char* kind : {"limits", "requests"}) {
+    for (const auto& [name, value] : member(resources, kind).items())
+      if (name.starts_with("nvidia.com/")) return true;
+  }
+  return false;
 }
 
 int asked_gpus(const Json& container) {

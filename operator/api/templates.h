@@ -24,7 +24,9 @@ const Json& counting_container(const TrainingJob& job, Role role);
 
 // The resource that a container asks for to have GPUs of its own.
 inline constexpr const char* kGpus = "nvidia.com/gpu";
-// Returns how many of them a container asks for; 0 if it asks for none.
+// Whether a container asks for GPUs or for parts of them.
+bool asks_for_nvidia(const Json& container);
+// Returns how many kGpus a container asks for; 0 if it asks for none.
 int asked_gpus(const Json& container);
 
 }  // namespace muster::api

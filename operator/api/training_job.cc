@@ -11,8 +11,6 @@ namespace muster::api {
 
 namespace {
 
-constexpr int kMostDevices = 64;  // as the schema allows
-
 int count_or(const Json& value, const char* key, int fallback) {
   return static_cast<int>(integer_or(value, key, fallback));
 }
@@ -78,14 +76,13 @@ std::optional<Elastic> to_elastic(const Json& value) {
 // Replaces `devices: auto` by a number.
 void read_devices(TrainingJob& job) {
   if (!job.training.is_object() || member(job.training, "devices") != kAllDevices) return;
-  int asked = 0;
+  job.all_devices = string_or(job.training, "device", "auto") != "cpu";
+  job.training["devices"] = 1;
   for (const Role role : {Role::chief, Role::worker}) {
-    if (asked == 0 && job.replicas.contains(role))
-      asked = asked_gpus(counting_container(job, role));
+    if (!job.replicas.contains(role)) continue;
+    const int asked = asked_gpus(counting_container(job, role));
+    if (asked > 0) return set_devices(job, asked);
   }
-  const bool on_cpu = string_or(job.training, "device", "auto") == "cpu";
-  job.all_devices = asked == 0 && !on_cpu;
-  job.training["devices"] = on_cpu ? 1 : std::clamp(asked, 1, kMostDevices);
 }
 
 DecidedBy to_decided_by(const Json& spec, const TrainingJob& job) {

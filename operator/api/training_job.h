@@ -180,7 +180,7 @@ struct TrainingJob {
   std::string managed_by = kManagedByMuster;
   std::string strategy = "parameterServer";
   Json training;  // null: bring your own image. Its `devices` is a number: see set_devices()
-  bool all_devices = false;  // `devices: auto`, and no template says how many those are
+  bool all_devices = false;  // `devices: auto`, and the job may compute on GPUs
   std::string storage_mount_path = "/muster";
   std::optional<std::string> storage_folder;  // as the manifest says; see folder_of()
   std::string storage_adopt;                  // "namespace/name"; empty: nobody's
@@ -229,8 +229,9 @@ int most_replicas(const TrainingJob& job, Role role);
 
 // The value of `devices` that means all of a replica.
 inline constexpr const char* kAllDevices = "auto";
-// Sets how many devices each replica has, if neither the manifest nor a template says so, as
-// job.all_devices has it. Until then it is one.
+inline constexpr int kMostDevices = 64;  // as the schema allows
+// Sets how many devices each replica has if job.all_devices: on machines that are known. Until then
+// it is the number of GPUs that the templates ask for, or one.
 void set_devices(TrainingJob& job, int devices);
 
 // Converts a manifest. Precondition: validate() (validate.h) found nothing. Also reads the status,

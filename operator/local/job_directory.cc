@@ -125,7 +125,6 @@ std::optional<JobState> load_state(const JobDirectory& directory) {
     return found < least ? std::nullopt : std::optional(static_cast<int>(found));
   };
   state.threads = number("threads", 1);
-  state.devices = number("devices", 1);
   state.workers = number("workers", 0);
   return state;
 }
@@ -146,7 +145,6 @@ void save_state(const JobDirectory& directory, const JobState& state) {
   }
   value["status"] = state.status;
   if (state.threads) value["threads"] = *state.threads;
-  if (state.devices) value["devices"] = *state.devices;
   if (state.workers) value["workers"] = *state.workers;
   const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
   write_file_atomically(directory.state(), text + "\n");

@@ -57,7 +57,6 @@ struct JobState {
   std::vector<plan::ObservedReplica> replicas;  // as last seen
   Json status;                                  // as api::to_json writes it; null before the first
   std::optional<int> threads;  // of each replica that computes, once the job has run on hosts
-  std::optional<int> devices;  // of each replica, as counted for `devices: auto`
   std::optional<int> workers;  // as many as the job was scaled to; the manifest's where left out
 };
 

@@ -77,6 +77,18 @@ bool computes(api::Role role) {
   return role == api::Role::chief || role == api::Role::worker;
 }
 
+// Returns how many GPUs CUDA_VISIBLE_DEVICES names, in the template or else in the environment.
+std::optional<int> named_gpus(const Json& pod_template, std::vector<std::string> environment) {
+  for (const auto& [name, value] : container_command(pod_template, {}).variables)
+    set_variable(environment, name, value, /*overwrite=*/true);
+  constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
+  for (const std::string& variable : environment) {
+    if (!variable.starts_with(kVisible)) continue;
+    return variable == kVisible ? 0 : static_cast<int>(std::ranges::count(variable, ',')) + 1;
+  }
+  return std::nullopt;
+}
+
 int computing_replicas(const api::TrainingJob& job) {
   int computing = 0;
   for (const api::Role role : api::kRoles)
@@ -93,21 +105,16 @@ int threads_of_each(const api::TrainingJob& job, int cpus) {
 }
 
 int devices_of_each(const api::TrainingJob& job, const Setting& setting) {
-  std::vector<std::string> environment = setting.environment;
-  for (const api::Role role : {api::Role::chief, api::Role::worker}) {
-    const auto spec = job.replicas.find(role);
-    if (spec == job.replicas.end() || spec->second.replicas == 0) continue;
-    for (const auto& [name, value] : container_command(spec->second.pod_template, {}).variables)
-      set_variable(environment, name, value, /*overwrite=*/true);
-    break;
+  const Hosts* hosts = setting.hosts.get();
+  const int gpus = hosts != nullptr ? hosts->least_gpus() : setting.gpus;
+  const int replicas = hosts != nullptr ? hosts->most_computing() : computing_replicas(job);
+  int least = api::kMostDevices;
+  for (const auto& [role, spec] : job.replicas) {
+    if (!computes(role) || spec.replicas == 0) continue;
+    const std::optional<int> named = named_gpus(spec.pod_template, setting.environment);
+    least = std::min(least, named ? std::min(*named, gpus) : gpus / std::max(1, replicas));
   }
-  constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
-  for (const std::string& variable : environment) {
-    if (!variable.starts_with(kVisible)) continue;
-    const auto named = static_cast<int>(std::ranges::count(variable, ',')) + 1;
-    return variable == kVisible ? 1 : std::clamp(setting.gpus, 1, named);
-  }
-  return std::max(1, setting.gpus / computing_replicas(job));
+  return std::max(1, least);
 }
 
 int wanted_replicas(const api::TrainingJob& job) {

@@ -36,9 +36,10 @@ std::vector<std::string> port_names(const api::TrainingJob& job);
 // the same when the job is scaled.
 int threads_of_each(const api::TrainingJob& job, int cpus);
 
-// Returns how many devices each replica of a job with `devices: auto` has on this machine: the GPUs
-// are shared out equally among chief and workers, or are those that CUDA_VISIBLE_DEVICES names in
-// the environment or in a template.
+// Returns how many devices each replica of a job with `devices: auto` has on this machine, or on
+// the hosts: the GPUs are shared out equally among chief and workers, or are those that
+// CUDA_VISIBLE_DEVICES names in the environment or in a template. The replica with the fewest
+// counts.
 int devices_of_each(const api::TrainingJob& job, const Setting& setting);
 
 // Returns CUDA_VISIBLE_DEVICES for a replica of a job with `training` on a machine with `gpus`

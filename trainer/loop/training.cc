@@ -140,10 +140,19 @@ Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed, int
   return options;
 }
 
+// Replicas of a job get a number; the only process of a training counts what it can use.
+void count_devices(Document& document) {
+  Json* devices = document.find("devices");
+  if (devices == nullptr || *devices != "auto") return;
+  const bool on_cpu = *document.find("device") == compute::name_of(compute::DeviceKind::cpu);
+  *devices = on_cpu ? 1 : std::clamp(compute::cuda::gpu_count(), 1, 64);
+}
+
 }  // namespace
 
 Training Training::load(const std::filesystem::path& path) {
   Document document = spec::load_training(path);
+  count_devices(document);
   decide_classes(document);
   return to_training(std::move(document));
 }

@@ -109,9 +109,7 @@ struct TrainingSpec {
   compute::Precision precision = compute::Precision::float32;
   std::string device = "auto";
   std::string ps_device = "cpu";
-  // Of one replica, each with batch_size samples a step. 1 for `auto`, which the program that
-  // starts the replicas replaces by a number.
-  int devices = 1;
+  int devices = 1;  // of one replica, each with batch_size samples a step
   int threads = 0;  // 0: by the CPU budget and the shape
   uint64_t seed = 1;
   bool strict_determinism = false;

@@ -12,6 +12,7 @@
 #include "operator/api/validate.h"
 #include "operator/convert/tfjob.h"
 #include "operator/local/processes/surroundings.h"
+#include "trainer/compute/cuda/gpus.h"
 #include "trainer/data/sources/look.h"
 #include "trainer/spec/open_classes.h"
 
@@ -94,10 +95,16 @@ JobSource load_job(const RunOptions& options) {
                          local::gpus_here(),
                          nullptr,
                          std::nullopt};
-  if (options.hosts.empty()) api::set_devices(job, local::devices_of_each(job, setting));
   std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
   for (std::string& note : api::job_notes(document)) notes.push_back(std::move(note));
-  return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
+  JobSource source{std::move(job), std::move(document), std::move(setting), std::move(notes)};
+  count_devices(source);
+  return source;
+}
+
+void count_devices(JobSource& source) {
+  const bool gpus = compute::cuda::kInThisBuild;
+  api::set_devices(source.job, gpus ? local::devices_of_each(source.job, source.setting) : 1);
 }
 
 fs::path find_trainer() {

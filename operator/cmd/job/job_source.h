@@ -40,6 +40,10 @@ struct JobSource {
 // Loads the job. Throws Invalid with every problem of the manifest.
 JobSource load_job(const RunOptions& options);
 
+// Sets how many devices each replica has in a job with `devices: auto`: local::devices_of_each(),
+// or one in a build without CUDA.
+void count_devices(JobSource& source);
+
 // Returns MUSTER_TRAINER, else muster-trainer beside this program, else on PATH; empty if there is
 // none.
 std::filesystem::path find_trainer();

@@ -118,11 +118,11 @@ void reach_hosts(local::HostsFile file, const std::vector<local::Copy>& copies, 
   std::ranges::move(of_hosts, std::back_inserter(notes));
   if (!state.threads) state.threads = setting.hosts->threads_of_each();
   setting.threads = state.threads;
-  api::set_devices(source.job, state.devices.value_or(setting.hosts->devices_of_each()));
   // The surroundings of another host are its own, but for what concerns Muster.
   std::erase_if(setting.environment, [](const std::string& variable) {
     return !variable.starts_with("MUSTER_") || variable.starts_with("MUSTER_TRAINER=");
   });
+  count_devices(source);
 }
 
 }  // namespace muster::cmd

@@ -77,7 +77,6 @@ JobState adopt_state(JobSource& source) {
     state.name = job.name;
     state.uid = new_uid();
   }
-  if (state.devices) api::set_devices(job, *state.devices);
   job.uid = state.uid;
   job.generation = state.generation;
   job.status = api::to_job_status(state.status);
@@ -357,10 +356,13 @@ bool trains_on(const JobSource& source, const JobState& state, const RunOptions&
       kUsage);
 }
 
-// Checks what can be checked before anything is started or written: data, the checkpoint to
-// continue from, the weights to begin with. Adds to `notes`.
-void look_ahead(const JobSource& source, FILE* out, std::vector<std::string>& notes) {
+// Before anything is started, checks data, and the checkpoint to continue from or the weights to
+// begin with.
+void look_at_data(const JobSource& source, FILE* out) {
   if (starts_replicas(source.job)) require_data(source, out);
+}
+
+void look_at_checkpoint(const JobSource& source, std::vector<std::string>& notes) {
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
 
@@ -405,7 +407,10 @@ int run_job(const RunOptions& options) {
   // with the lock held, so the checks come later. For a new one they come first, so that it is not
   // made in vain.
   const bool is_new = !is_there(directory.root());
-  if (is_new) look_ahead(source, out, notes);
+  if (is_new) {
+    look_at_data(source, out);
+    look_at_checkpoint(source, notes);
+  }
   if (is_new && options.go_on)
     notes.push_back(shown(directory.root()) +
                     " has no job yet: --continue finds nothing to go on from");
@@ -422,7 +427,7 @@ int run_job(const RunOptions& options) {
     state.status = api::to_json(source.job.status);
   }
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
-  if (!is_new) look_ahead(source, out, notes);
+  if (!is_new) look_at_data(source, out);
   if (may_live_unseen(source.job, state, last)) {
     print(out, "waiting {} s: the hosts may not know yet that the last `muster run` has ended\n",
           local::kPatience.count());
@@ -430,10 +435,10 @@ int run_job(const RunOptions& options) {
     std::this_thread::sleep_for(local::kPatience);
   }
   if (hosts) reach_hosts(*hosts, copies, source, state, notes, out);
-  if (source.job.all_devices) {
-    state.devices = integer_or(source.job.training, "devices", 1);
-    notes.push_back(fmt::format("spec.training.devices: auto is {}", *state.devices));
-  }
+  if (!is_new) look_at_checkpoint(source, notes);
+  if (source.job.all_devices)
+    notes.push_back(fmt::format("spec.training.devices: auto is {}",
+                                integer_or(source.job.training, "devices", 1)));
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
   Descriptor signals = watch_signals({SIGINT, SIGTERM, SIGHUP});

@@ -30,7 +30,6 @@ constexpr const char* kScratchVolume = "muster-tmp";
 constexpr const char* kSharedMemoryVolume = "muster-shm";
 constexpr const char* kRequestedCpu = "100m";
 constexpr const char* kRequestedMemory = "256Mi";
-constexpr const char* kGpuVendor = "nvidia.com/";
 
 Json toleration(const char* taint) {
   return {{"key", taint},
@@ -167,22 +166,13 @@ bool runs_trainer(const api::TrainingJob& job, api::Role role) {
 int needed_gpus(const api::TrainingJob& job, api::Role role) {
   if (role == api::Role::ps) return string_or(job.training, "psDevice", "") == "cuda" ? 1 : 0;
   if (string_or(job.training, "device", "") != "cuda") return 0;
+  if (role == api::Role::evaluator) return 1;
   return static_cast<int>(integer_or(job.training, "devices", 1));
-}
-
-// Whether the template itself asks for GPUs or parts of them.
-bool asks_for_gpus(const Json& container) {
-  const Json& resources = member(container, "resources");
-  for (const char* kind : {"limits", "requests"}) {
-    for (const auto& [name, value] : member(resources, kind).items())
-      if (name.starts_with(kGpuVendor)) return true;
-  }
-  return false;
 }
 
 // Libraries of GPUs exchange data through shared memory, of which a container has 64 MiB by itself.
 void add_gpus(const api::TrainingJob& job, api::Role role, Json& spec, Json& container) {
-  if (!asks_for_gpus(api::counting_container(job, role)))
+  if (!api::asks_for_nvidia(api::counting_container(job, role)))
     container["resources"]["limits"][api::kGpus] = needed_gpus(job, role);
   spec["tolerations"].push_back(
       {{"key", api::kGpus}, {"operator", "Exists"}, {"effect", "NoSchedule"}});

@@ -50,17 +50,15 @@ void Hosts::add(const std::vector<Replica>& replicas, int wanted, Addresses& add
 }
 
 int Hosts::threads_of_each() const {
-  return share_of_each(&HostFacts::cpus);
-}
-
-int Hosts::devices_of_each() const {
-  return share_of_each(&HostFacts::gpus);
-}
-
-int Hosts::share_of_each(int HostFacts::*resource) const {
-  int least = hosts_[0].facts.*resource;
-  for (const KnownHost& known : hosts_) least = std::min(least, known.facts.*resource);
+  int least = hosts_[0].facts.cpus;
+  for (const KnownHost& known : hosts_) least = std::min(least, known.facts.cpus);
   return std::max(1, least / std::max(1, placement_.most_computing()));
+}
+
+int Hosts::least_gpus() const {
+  int least = hosts_[0].facts.gpus;
+  for (const KnownHost& known : hosts_) least = std::min(least, known.facts.gpus);
+  return least;
 }
 
 std::optional<std::string> Hosts::begin(const std::string& name, Addresses& addresses) {

@@ -31,8 +31,10 @@ class Hosts {
   // Returns how many threads each replica that computes may have so that those of one host share
   // its processors: as many for all, or the bits that they compute would differ.
   int threads_of_each() const;
-  // Returns how many GPUs each of them may have in the same way; at least 1.
-  int devices_of_each() const;
+  // Returns how many replicas compute on one host, and how many GPUs a host has: the most, the
+  // least.
+  int most_computing() const { return placement_.most_computing(); }
+  int least_gpus() const;
 
   // To be called before and after a replica runs. If it moves, begin() returns a sentence on it.
   // end() returns why it was lost, if it was: with its host, or because that cannot run it.
@@ -52,7 +54,6 @@ class Hosts {
 
  private:
   const KnownHost& at(const std::string& name) const;
-  int share_of_each(int HostFacts::*resource) const;
   void settle(const std::string& name, Addresses& addresses) const;
 
   const HostsFile file_;

@@ -167,7 +167,8 @@ TEST_F(MnistRun, that_has_succeeded_trains_on_to_the_weights_of_a_longer_trainin
   EXPECT_EQ(first->wait(), kSuccess) << first->output();
   auto refused = run("parts", {"spec.training.epochs=2"});
   EXPECT_EQ(refused->wait(), kBadInput);
-  EXPECT_THAT(refused->output(), HasSubstr("to train on by it, give it more epochs and --continue"));
+  EXPECT_THAT(refused->output(),
+              HasSubstr("to train on by it, give it more epochs and --continue"));
   auto unchanged = run("parts", {}, {"--continue"});
   EXPECT_EQ(unchanged->wait(), kSuccess);
   EXPECT_THAT(unchanged->output(), HasSubstr("It had finished already"));

@@ -81,6 +81,7 @@ TEST(Schema, SaysWhatWasExpectedAndFound) {
       {"{type: string}", "~", "a string, found null"},
       {"{x-kubernetes-int-or-string: true}", "50%", nullptr},
       {"{x-kubernetes-int-or-string: true}", "1.5", "an integer or a string"},
+      {"{x-kubernetes-int-or-string: true}", "1e300", "an integer or a string"},
       {"{x-kubernetes-int-or-string: true, minimum: 1, maximum: 9, pattern: ^all$}", "all",
        nullptr},
       {"{x-kubernetes-int-or-string: true, minimum: 1, maximum: 9, pattern: ^all$}", "9", nullptr},

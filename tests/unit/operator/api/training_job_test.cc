@@ -50,18 +50,18 @@ TEST(TrainingJob, ReadsDefaults) {
   EXPECT_EQ(job.status, JobStatus{});
 }
 
-TEST(TrainingJob, AllDevicesAreThoseThatATemplateAsksForOrThatAreSetLater) {
+TEST(TrainingJob, AllDevicesAreThoseOfTheTemplateUntilTheMachineIsKnown) {
   const struct {
     const char* device;
     const char* chief;
     const char* worker;
     int64_t devices;
-    bool open;
+    bool all;
   } cases[] = {
       {"auto", "{}", "{}", 1, true},
-      {"cuda", "{nvidia.com/gpu: 4}", "{}", 4, false},
-      {"auto", "{}", "{nvidia.com/gpu: '2'}", 2, false},
-      {"auto", "{nvidia.com/gpu: 1000}", "{}", 64, false},
+      {"cuda", "{nvidia.com/gpu: 4}", "{}", 4, true},
+      {"auto", "{}", "{nvidia.com/gpu: '2'}", 2, true},
+      {"auto", "{nvidia.com/gpu: 1000}", "{}", 64, true},
       {"auto", "{nvidia.com/mig-1g.10gb: 1}", "{}", 1, true},
       {"cpu", "{nvidia.com/gpu: 4}", "{}", 1, false},
   };
@@ -77,9 +77,9 @@ TEST(TrainingJob, AllDevicesAreThoseThatATemplateAsksForOrThatAreSetLater) {
                         "j")
             .value());
     EXPECT_EQ(job.training["devices"], item.devices) << item.device << item.chief << item.worker;
-    EXPECT_EQ(job.all_devices, item.open);
+    EXPECT_EQ(job.all_devices, item.all);
     set_devices(job, 3);
-    EXPECT_EQ(job.training["devices"], item.open ? 3 : item.devices);
+    EXPECT_EQ(job.training["devices"], item.all ? 3 : item.devices);
   }
   TrainingJob given = to_training_job(Json::parse(R"({"spec": {"training": {"devices": 2}}})"));
   set_devices(given, 3);

@@ -256,21 +256,30 @@ TEST(Validate, AReplicaHasUpTo64Devices) {
 }
 
 TEST(Validate, AllGpusOfReplicasThatTrainAreEquallyMany) {
-  const auto with = [](const char* chief, const char* worker) {
-    const auto of = [](const char* gpus) {
-      return R"({spec: {containers: [{name: trainer, resources: {limits: {nvidia.com/gpu: )" +
-             std::string(gpus) + "}}}]}}";
+  const auto with = [](const char* device, const std::string& chief, const std::string& worker) {
+    const auto of = [](const std::string& limits) {
+      return "{spec: {containers: [{name: trainer, resources: {limits: {" + limits + "}}}]}}";
     };
     return problems_with(kTraining, {{"spec.training.devices", "auto"},
+                                     {"spec.training.device", device},
                                      {"spec.replicaSpecs.chief.template", of(chief)},
                                      {"spec.replicaSpecs.worker.template", of(worker)},
-                                     {"spec.replicaSpecs.evaluator.template", of("1")}});
+                                     {"spec.replicaSpecs.evaluator.template", of("")}});
   };
-  EXPECT_THAT(with("4", "4"), ::testing::IsEmpty());
-  EXPECT_THAT(with("4", "'4'"), ::testing::IsEmpty());
-  EXPECT_THAT(with("4", "0"), ::testing::IsEmpty());
-  EXPECT_THAT(with("4", "2"),
-              ElementsAre(HasSubstr("found auto, with 4 of chief and 2 of worker")));
+  const auto refuses = [](int found, int before) {
+    return ElementsAre(
+        HasSubstr("in the template of worker as in that of chief, found auto, with " +
+                  std::to_string(found) + " and " + std::to_string(before)));
+  };
+  const std::string four = "nvidia.com/gpu: 4";
+  EXPECT_THAT(with("auto", four, four), ::testing::IsEmpty());
+  EXPECT_THAT(with("auto", four, "nvidia.com/gpu: '4'"), ::testing::IsEmpty());
+  EXPECT_THAT(with("auto", "", ""), ::testing::IsEmpty());
+  EXPECT_THAT(with("auto", four, "nvidia.com/gpu: 2"), refuses(2, 4));
+  EXPECT_THAT(with("auto", four, ""), refuses(0, 4));
+  EXPECT_THAT(with("cpu", four, ""), ::testing::IsEmpty());
+  EXPECT_THAT(with("cuda", four, ""), ::testing::IsEmpty()) << "the operator adds them";
+  EXPECT_THAT(with("cuda", four, "nvidia.com/mig-1g.10gb: 1"), refuses(0, 4));
 }
 
 TEST(Validate, AGangOfAnElasticJobIsItsFewest) {

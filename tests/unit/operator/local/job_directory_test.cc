@@ -57,7 +57,6 @@ TEST(JobState, survives_writing_and_reading) {
   state.addresses = {{{"chief-0", 20001}}, {{"chief-0", "10.0.0.7"}}};
   state.wall_seconds = 1.5;
   state.workers = 3;
-  state.devices = 2;
   plan::ObservedReplica replica;
   replica.role = api::Role::ps;
   replica.index = 2;
@@ -78,7 +77,6 @@ TEST(JobState, survives_writing_and_reading) {
   EXPECT_EQ(read.addresses, state.addresses);
   EXPECT_EQ(read.wall_seconds, 1.5);
   EXPECT_EQ(read.workers, 3);
-  EXPECT_EQ(read.devices, 2);
   EXPECT_FALSE(read.threads);
   EXPECT_EQ(read.status, state.status);
   ASSERT_EQ(read.replicas.size(), 1u);

@@ -86,6 +86,9 @@ TEST(DevicesOfEach, AreItsShareOfTheMachinesGpus) {
   chooses.replicas[Role::chief].pod_template = Json::parse(R"({"spec": {"containers": [
       {"name": "trainer", "env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "2,3"}]}]}})");
   EXPECT_EQ(devices_of_each(chooses, with(8, {"CUDA_VISIBLE_DEVICES=0"})), 2);
+  chooses.replicas[Role::worker].replicas = 1;
+  EXPECT_EQ(devices_of_each(chooses, with(8, {})), 2);
+  EXPECT_EQ(devices_of_each(chooses, with(8, {"CUDA_VISIBLE_DEVICES=0"})), 1);
 }
 
 // They exchange there without the host's memory.

@@ -25,6 +25,16 @@ TEST(AssemblyTest, WaitsForItsInputAsLongAsTheDeviceThatWaitsLongest) {
   }
 }
 
+TEST(TrainingTest, CountsAllDevicesThatItCanUse) {
+  const auto devices_of = [](const std::string& device) {
+    const auto file = write_training(fresh_folder("all-devices"),
+                                     "epochs: 1\ndevices: auto\ndevice: " + device + "\n");
+    return Training::load(file).spec.devices;
+  };
+  EXPECT_EQ(devices_of("cpu"), 1);
+  EXPECT_EQ(devices_of("auto"), std::max(1, compute::cuda::gpu_count()));
+}
+
 TEST(TrainingTest, RefusesByNameWhatThisBuildCannotDo) {
   const auto refusal = [](const std::string& field) -> std::string {
     const auto file = write_training(fresh_folder("refused"), "epochs: 1\n" + field + "\n");

@@ -137,6 +137,9 @@ TEST(Pods, GetGpusWhereTheyComputeOnThem) {
               Contains(Json({{"name", "muster-shm"}, {"mountPath", "/dev/shm"}})));
   job.training["devices"] = 4;
   EXPECT_EQ(container_named(pod(job), "trainer")["resources"]["limits"]["nvidia.com/gpu"], 4);
+  job.replicas[api::Role::evaluator] = job.replicas.at(api::Role::worker);
+  const Json evaluator = pod(job, api::Role::evaluator);
+  EXPECT_EQ(container_named(evaluator, "trainer")["resources"]["limits"]["nvidia.com/gpu"], 1);
 }
 
 TEST(Pods, OfAPsGetOneGpuWhereItKeepsItsShardsThere) {
