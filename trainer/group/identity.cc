@@ -9,6 +9,7 @@
 #include "common/net/key_pair.h"
 #include "common/net/pem.h"
 #include "common/system/file.h"
+#include "trainer/group/wide_aes.h"
 
 namespace muster::group {
 
@@ -31,6 +32,7 @@ std::string read(const std::filesystem::path& file) {
 }
 
 std::shared_ptr<SSL_CTX> make_context() {
+  use_wide_aes();
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_method()), SSL_CTX_free);
   if (!context) throw Unavailable("OpenSSL has no memory for TLS");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION);
