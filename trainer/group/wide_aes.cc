@@ -1,9 +1,13 @@
 #include "trainer/group/wide_aes.h"
 
+// Without it the library's header defines macros with names such as SHA1.
+#define NO_COMPAT_IMB_API_053
 #include <intel-ipsec-mb.h>
+#include <openssl/conf.h>
 #include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/provider.h>
 
@@ -11,7 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <string>
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -20,8 +24,10 @@ namespace muster::group {
 namespace {
 
 constexpr size_t kNonce = 12, kTag = 16;  // bytes
+constexpr const char* kProperty = "provider=wide_aes";
+constexpr const char* kWanted = "?provider=wide_aes";  // if there is one
 
-// Returns the library's functions for this processor; null if it has no memory.
+// Returns the library, initialized for this processor; null if it has no memory.
 IMB_MGR* library() {
   static IMB_MGR* const made = [] {
     IMB_MGR* manager = alloc_mb_mgr(0);
@@ -31,9 +37,15 @@ IMB_MGR* library() {
   return made;
 }
 
+// The library's initialization uses all that the processor names, also where the system has not
+// enabled it. A later library of the same name has larger structures.
 bool is_wide_here() {
-  constexpr uint64_t kNeeded = IMB_FEATURE_AVX512_SKX | IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ;
-  return library() != nullptr && (library()->features & kNeeded) == kNeeded;
+  constexpr unsigned kPatch = 8;  // bits of a version that may differ
+  constexpr uint64_t kNeeded = IMB_CPUFLAGS_AVX512_T2 | IMB_FEATURE_SELF_TEST_PASS;
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("vaes") && __builtin_cpu_supports("vpclmulqdq") &&
+         imb_get_version() >> kPatch == IMB_VERSION_NUM >> kPatch && library() != nullptr &&
+         (library()->features & kNeeded) == kNeeded;
 }
 
 // The library's functions for keys of 16 and of 32 bytes.
@@ -70,9 +82,14 @@ class Cipher {
 
   bool begin(bool encrypts, const unsigned char* key, size_t key_size, const unsigned char* nonce,
              size_t nonce_size) {
+    const bool turned = encrypts != encrypts_;
+    // A tag to decrypt with may be set before the nonce.
+    if (encrypts || turned) has_tag_ = false;
     encrypts_ = encrypts;
-    stage_ = Stage::ended;
-    additional_.clear();
+    if (key != nullptr || nonce != nullptr || turned) {
+      stage_ = Stage::ended;
+      additional_.clear();
+    }
     if (key != nullptr) {
       if (key_size != key_size_) return false;
       use_.expand(key, &key_);
@@ -87,12 +104,16 @@ class Cipher {
 
   bool add(const unsigned char* additional, size_t size) {
     if (stage_ != Stage::additional) return false;
-    additional_.insert(additional_.end(), additional, additional + size);
+    try {
+      additional_.insert(additional_.end(), additional, additional + size);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     return true;
   }
 
   bool update(unsigned char* out, const unsigned char* in, size_t size) {
-    if (!begin_text()) return false;
+    if (in == nullptr || !begin_text()) return false;
     if (size > 0) (encrypts_ ? use_.encrypt : use_.decrypt)(&key_, &message_, out, in, size);
     return true;
   }
@@ -116,6 +137,7 @@ class Cipher {
     has_tag_ = true;
     return true;
   }
+  const unsigned char* nonce() const { return nonce_.data(); }
   // Returns the tag of the message that was encrypted last; null if there is none.
   const unsigned char* tag() const { return encrypts_ && has_tag_ ? tag_.data() : nullptr; }
 
@@ -179,33 +201,42 @@ int get_parameters(OSSL_PARAM* parameters) {
          set_size(parameters, OSSL_CIPHER_PARAM_BLOCK_SIZE, 1);
 }
 
+// Whatever is not known is refused: TLS 1.2 would believe that it has a nonce.
 int get_of_context(void* context, OSSL_PARAM* parameters) {
-  if (OSSL_PARAM* tag = OSSL_PARAM_locate(parameters, OSSL_CIPHER_PARAM_AEAD_TAG); tag != nullptr) {
-    const unsigned char* ours = cipher(context).tag();
-    if (ours == nullptr || OSSL_PARAM_set_octet_string(tag, ours, kTag) != 1) return 0;
+  const Cipher& it = cipher(context);
+  const auto put = [](OSSL_PARAM* parameter, const unsigned char* bytes, size_t size) {
+    return bytes != nullptr && OSSL_PARAM_set_octet_string(parameter, bytes, size) == 1;
+  };
+  for (OSSL_PARAM* one = parameters; one != nullptr && one->key != nullptr; ++one) {
+    const std::string_view name = one->key;
+    bool done = false;
+    if (name == OSSL_CIPHER_PARAM_KEYLEN) done = OSSL_PARAM_set_size_t(one, it.key_size()) == 1;
+    if (name == OSSL_CIPHER_PARAM_IVLEN) done = OSSL_PARAM_set_size_t(one, kNonce) == 1;
+    if (name == OSSL_CIPHER_PARAM_AEAD_TAGLEN) done = OSSL_PARAM_set_size_t(one, kTag) == 1;
+    if (name == OSSL_CIPHER_PARAM_AEAD_TAG) done = put(one, it.tag(), kTag);
+    if (name == OSSL_CIPHER_PARAM_IV || name == OSSL_CIPHER_PARAM_UPDATED_IV)
+      done = put(one, it.nonce(), kNonce);
+    if (!done) return 0;
   }
-  return set_size(parameters, OSSL_CIPHER_PARAM_KEYLEN, cipher(context).key_size()) &&
-         set_size(parameters, OSSL_CIPHER_PARAM_IVLEN, kNonce) &&
-         set_size(parameters, OSSL_CIPHER_PARAM_AEAD_TAGLEN, kTag);
+  return 1;
 }
 
-// Whatever is not known is refused: TLS 1.2 would believe that its nonces are set.
 int set_of_context(void* context, const OSSL_PARAM* parameters) {
   for (const OSSL_PARAM* one = parameters; one != nullptr && one->key != nullptr; ++one) {
     const std::string_view name = one->key;
     size_t size = 0;
+    bool done = false;
     if (name == OSSL_CIPHER_PARAM_AEAD_TAG) {
       // Without data it is the size of the tag.
-      if (one->data == nullptr ? one->data_size != kTag
-                               : !cipher(context).set_tag(one->data, one->data_size))
-        return 0;
-    } else if (name == OSSL_CIPHER_PARAM_AEAD_IVLEN) {
-      if (OSSL_PARAM_get_size_t(one, &size) != 1 || size != kNonce) return 0;
-    } else if (name == OSSL_CIPHER_PARAM_KEYLEN) {
-      if (OSSL_PARAM_get_size_t(one, &size) != 1 || size != cipher(context).key_size()) return 0;
-    } else {
-      return 0;
+      done = one->data == nullptr ? one->data_size == kTag
+                                  : cipher(context).set_tag(one->data, one->data_size);
     }
+    if (name == OSSL_CIPHER_PARAM_AEAD_IVLEN)
+      done = OSSL_PARAM_get_size_t(one, &size) == 1 && size == kNonce;
+    if (name == OSSL_CIPHER_PARAM_KEYLEN)
+      done = OSSL_PARAM_get_size_t(one, &size) == 1 && size == cipher(context).key_size();
+    if (name == OSSL_CIPHER_PARAM_PADDING) done = true;  // there is none
+    if (!done) return 0;
   }
   return 1;
 }
@@ -230,11 +261,14 @@ int end(void* context, unsigned char*, size_t* written, size_t) {
 }
 
 const OSSL_PARAM* gettable(void*, void*) {
-  static const OSSL_PARAM all[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
-                                   OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, nullptr),
-                                   OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TAGLEN, nullptr),
-                                   OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0),
-                                   OSSL_PARAM_END};
+  static const OSSL_PARAM all[] = {
+      OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
+      OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, nullptr),
+      OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TAGLEN, nullptr),
+      OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0),
+      OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_IV, nullptr, 0),
+      OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_UPDATED_IV, nullptr, 0),
+      OSSL_PARAM_END};
   return all;
 }
 
@@ -242,6 +276,7 @@ const OSSL_PARAM* settable(void*, void*) {
   static const OSSL_PARAM all[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
                                    OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_IVLEN, nullptr),
                                    OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0),
+                                   OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, nullptr),
                                    OSSL_PARAM_END};
   return all;
 }
@@ -271,10 +306,9 @@ const OSSL_DISPATCH* dispatch() {
 
 const OSSL_ALGORITHM* query(void*, int operation, int* changes) {
   *changes = 0;
-  static const std::string property = std::string("provider=") + kWideAes;
   static const OSSL_ALGORITHM ciphers[] = {
-      {"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", property.c_str(), dispatch<16>(), ""},
-      {"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", property.c_str(), dispatch<32>(), ""},
+      {"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", kProperty, dispatch<16>(), ""},
+      {"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", kProperty, dispatch<32>(), ""},
       {nullptr, nullptr, nullptr, nullptr}};
   return operation == OSSL_OP_CIPHER ? ciphers : nullptr;
 }
@@ -289,14 +323,38 @@ int make_provider(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISP
   return 1;
 }
 
-// Whether nobody has configured OpenSSL to take AES from elsewhere.
+// Whether OpenSSL's configuration says which properties algorithms must have. OpenSSL 3.0 does not
+// tell them, and ours would replace them.
+bool has_configured_properties() {
+  const std::unique_ptr<char, void (*)(char*)> file(CONF_get1_default_config_file(),
+                                                    [](char* text) { OPENSSL_free(text); });
+  const std::unique_ptr<CONF, void (*)(CONF*)> read(NCONF_new(nullptr), NCONF_free);
+  bool found = false;
+  ERR_set_mark();
+  if (file && read && NCONF_load(read.get(), file.get(), nullptr) == 1) {
+    const auto value = [&](const char* section, const char* name) {
+      return NCONF_get_string(read.get(), section, name);
+    };
+    const char* section = value(nullptr, "openssl_conf");
+    const char* algorithms = section == nullptr ? nullptr : value(section, "alg_section");
+    found = algorithms != nullptr && (value(algorithms, "default_properties") != nullptr ||
+                                      value(algorithms, "fips_mode") != nullptr);
+  }
+  ERR_pop_to_mark();
+  return found;
+}
+
+// Whether OpenSSL's own provider is the one that AES comes from.
 bool is_default() {
-  if (EVP_default_properties_is_fips_enabled(nullptr) == 1) return false;
-  const std::unique_ptr<EVP_CIPHER, void (*)(EVP_CIPHER*)> found(
-      EVP_CIPHER_fetch(nullptr, "AES-128-GCM", nullptr), EVP_CIPHER_free);
-  return found != nullptr &&
-         std::string_view(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(found.get()))) ==
-             "default";
+  if (EVP_default_properties_is_fips_enabled(nullptr) == 1 || has_configured_properties())
+    return false;
+  return std::ranges::all_of(std::array{"AES-128-GCM", "AES-256-GCM"}, [](const char* name) {
+    const std::unique_ptr<EVP_CIPHER, void (*)(EVP_CIPHER*)> found(
+        EVP_CIPHER_fetch(nullptr, name, nullptr), EVP_CIPHER_free);
+    return found != nullptr &&
+           std::string_view(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(found.get()))) ==
+               "default";
+  });
 }
 
 }  // namespace
@@ -304,11 +362,10 @@ bool is_default() {
 bool use_wide_aes() {
   static const bool used = [] {
     if (!is_wide_here() || !is_default()) return false;
-    const std::string wanted = std::string("?provider=") + kWideAes;
     // The last argument keeps the default provider loaded.
     return OSSL_PROVIDER_add_builtin(nullptr, kWideAes, make_provider) == 1 &&
            OSSL_PROVIDER_try_load(nullptr, kWideAes, 1) != nullptr &&
-           EVP_set_default_properties(nullptr, wanted.c_str()) == 1;
+           EVP_set_default_properties(nullptr, kWanted) == 1;
   }();
   return used;
 }
