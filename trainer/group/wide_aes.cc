@@ -43,7 +43,6 @@ bool is_wide_here() {
   constexpr unsigned kPatch = 8;  // bits of a version that may differ
   constexpr uint64_t kNeeded = IMB_CPUFLAGS_AVX512_T2 | IMB_FEATURE_SELF_TEST_PASS;
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("vaes") && __builtin_cpu_supports("vpclmulqdq") &&
          imb_get_version() >> kPatch == IMB_VERSION_NUM >> kPatch && library() != nullptr &&
          (library()->features & kNeeded) == kNeeded;
 }

@@ -356,12 +356,12 @@ bool trains_on(const JobSource& source, const JobState& state, const RunOptions&
       kUsage);
 }
 
-// Before anything is started, checks data, and the checkpoint to continue from or the weights to
-// begin with.
+// Checks the data before anything is started.
 void look_at_data(const JobSource& source, FILE* out) {
   if (starts_replicas(source.job)) require_data(source, out);
 }
 
+// Checks the checkpoint to continue from, or the weights to begin with. Adds to `notes`.
 void look_at_checkpoint(const JobSource& source, std::vector<std::string>& notes) {
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
