@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/documents/json.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/templates.h"
@@ -17,7 +19,7 @@ class Notes {
 
   std::vector<std::string> take() {
     notes_ = template_notes(document_);
-    look_for_idle_gpus();
+    compare_gpus();
     look_for_settings_without_effect();
     return std::move(notes_);
   }
@@ -35,22 +37,36 @@ class Notes {
     notes_.push_back(document_.locate(path) + ": " + path + ": " + note);
   }
 
-  void look_for_idle_gpus() {
+  void compare_gpus() {
     if (!training().is_object()) return;
     const bool on_cpu = string_or(training(), "device", "auto") == "cpu";
-    const int64_t devices = integer_or(training(), "devices", kMostDevices);
-    for (const char* name : {"chief", "master", "worker"})
-      compare(name, on_cpu ? 0 : devices, on_cpu ? "" : "; spec.training.devices: auto uses all");
-    compare("evaluator", on_cpu ? 0 : 1, "");
-    compare("ps", string_or(training(), "psDevice", "cpu") == "cuda" ? 1 : 0, "");
+    const Json& devices = member(training(), "devices");
+    for (const char* name : {"chief", "master", "worker"}) {
+      const int asked = asked_by(name);
+      const int64_t all = std::clamp<int64_t>(asked, 1, kMostDevices);
+      const bool could_use_all = !on_cpu && devices != kAllDevices && all == asked;
+      compare(name, asked,
+              on_cpu                   ? 0
+              : devices == kAllDevices ? all
+                                       : integer_or(training(), "devices", 1),
+              could_use_all ? "; spec.training.devices: auto uses all" : "");
+    }
+    compare("evaluator", asked_by("evaluator"), on_cpu ? 0 : 1, "");
+    const bool ps_too = string_or(training(), "psDevice", "cpu") == "cuda";
+    compare("ps", asked_by("ps"), ps_too ? 1 : 0, "");
   }
 
-  void compare(const char* name, int64_t used, const char* hint) {
-    const Json& pod_template = member(role(name), "template");
-    const int asked = asked_gpus(counting_container(pod_template));
-    if (asked <= used) return;
-    add(std::string("spec.replicaSpecs.") + name + ".template",
-        fmt::format("uses {} of the {} {} that it asks for{}", used, asked, kGpus, hint));
+  int asked_by(const char* name) const {
+    return asked_gpus(counting_container(member(role(name), "template")));
+  }
+
+  void compare(const char* name, int asked, int64_t used, const char* hint) {
+    if (asked == 0 || asked == used) return;
+    const std::string path = std::string("spec.replicaSpecs.") + name + ".template";
+    if (asked > used)
+      add(path, fmt::format("uses {} of the {} {} that it asks for{}", used, asked, kGpus, hint));
+    else
+      add(path, fmt::format("asks for {} of the {} {} that it computes on", asked, used, kGpus));
   }
 
   void look_for_settings_without_effect() {

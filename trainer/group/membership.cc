@@ -155,6 +155,7 @@ Membership parse_membership(const Environment& environment) {
   membership.attempt = number_of(environment, "MUSTER_ATTEMPT", 0);
   membership.restarts = number_of(environment, "MUSTER_RESTARTS", 0);
   membership.last_exit_code = number_of(environment, "MUSTER_LAST_EXIT_CODE", 0);
+  membership.trained = number_of(environment, "MUSTER_TRAINED", 0) > 0;
   membership.replication = number_of(environment, "MUSTER_REPLICATION", 1);
   if (membership.replication < 1 || membership.replication > 2)
     throw Invalid(

@@ -43,6 +43,7 @@ struct Membership {
   Cluster cluster;                      // empty for a job of one replica
   std::map<std::string, int> replicas;  // every role of the job, the evaluator too
   int replication = 1;                  // copies of every shard, 1 or 2
+  bool trained = false;                 // before this replica began, the job's training had ended
   std::optional<Elastic> elastic;
   std::filesystem::path storage;
   std::string adopt;  // namespace/name of the job that this one continues in `storage`

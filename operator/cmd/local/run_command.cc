@@ -437,7 +437,8 @@ int run_job(const RunOptions& options) {
   if (hosts) reach_hosts(*hosts, copies, source, state, notes, out);
   if (!is_new) look_at_checkpoint(source, notes);
   if (source.job.all_devices)
-    notes.push_back(fmt::format("spec.training.devices: auto is {}",
+    notes.push_back(fmt::format("{}: spec.training.devices: auto is {}",
+                                source.document.locate("spec.training.devices"),
                                 integer_or(source.job.training, "devices", 1)));
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;

@@ -14,13 +14,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOurs[] = {
-    "TF_CONFIG",          "MUSTER_JOB",       "MUSTER_JOB_UID",        "MUSTER_ROLE",
-    "MUSTER_INDEX",       "MUSTER_ATTEMPT",   "MUSTER_REPLICAS",       "MUSTER_STORAGE",
-    "MUSTER_TLS",         "MUSTER_TRAINING",  "MUSTER_HTTP_ADDRESS",   "MUSTER_THREADS",
-    "MUSTER_REPLICATION", "MUSTER_RESTARTS",  "MUSTER_LAST_EXIT_CODE", "MUSTER_RESTARTS_IN_PLACE",
-    "MUSTER_POD_IP",      "MUSTER_ELASTIC",   "MUSTER_ADOPT",          "MUSTER_NAMESPACE",
-    "MUSTER_PEER_PORTS",  "MUSTER_TF_CONFIG", "MUSTER_PS_HOSTS",       "MUSTER_CHIEF_HOSTS",
-    "MUSTER_WORKER_HOSTS"};
+    "TF_CONFIG",           "MUSTER_JOB",       "MUSTER_JOB_UID",        "MUSTER_ROLE",
+    "MUSTER_INDEX",        "MUSTER_ATTEMPT",   "MUSTER_REPLICAS",       "MUSTER_STORAGE",
+    "MUSTER_TLS",          "MUSTER_TRAINING",  "MUSTER_HTTP_ADDRESS",   "MUSTER_THREADS",
+    "MUSTER_REPLICATION",  "MUSTER_RESTARTS",  "MUSTER_LAST_EXIT_CODE", "MUSTER_RESTARTS_IN_PLACE",
+    "MUSTER_POD_IP",       "MUSTER_ELASTIC",   "MUSTER_ADOPT",          "MUSTER_NAMESPACE",
+    "MUSTER_PEER_PORTS",   "MUSTER_TF_CONFIG", "MUSTER_PS_HOSTS",       "MUSTER_CHIEF_HOSTS",
+    "MUSTER_WORKER_HOSTS", "MUSTER_TRAINED"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));

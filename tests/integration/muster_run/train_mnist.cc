@@ -213,8 +213,27 @@ TEST_F(MnistRun, interrupted_it_tells_of_its_newest_checkpoint) {
   EXPECT_TRUE(std::filesystem::exists(job_.directory() / checkpoint / "manifest.json"));
 }
 
-TEST_F(MnistRun, refuses_a_manifest_that_cannot_go_on_before_it_touches_anything) {
+// Training has ended, so that the change has no effect but on what evaluates.
+TEST_F(MnistRun, whose_evaluation_was_interrupted_ends_with_a_changed_manifest_too) {
   auto first = run("run");
+  await_first_checkpoint("run");
+  const pid_t evaluator = job_.pid_of("run", "evaluator-0");
+  ::kill(evaluator, SIGSTOP);
+  first->await_output("chief-0 succeeded");
+  first->signal(SIGKILL);
+  ASSERT_EQ(first->wait(), 137) << first->output();
+  ::kill(evaluator, SIGKILL);
+  auto second = run("run", {"spec.training.batchSize=64"});
+  EXPECT_EQ(second->wait(), kSuccess) << second->output();
+  const Json summary = json("run/summary.json");
+  EXPECT_EQ(summary["step"], 782);
+  EXPECT_GT(summary["testAccuracy"], 0.9) << summary;
+}
+
+TEST_F(MnistRun, refuses_a_manifest_that_cannot_go_on_before_it_touches_anything) {
+  // Long enough to be interrupted before its end.
+  const std::string epochs = "spec.training.epochs=10";
+  auto first = run("run", {epochs});
   await_first_checkpoint("run");
   first->signal(SIGINT);
   EXPECT_EQ(first->wait(), 130) << first->output();
@@ -228,14 +247,14 @@ TEST_F(MnistRun, refuses_a_manifest_that_cannot_go_on_before_it_touches_anything
       {"spec.training.optimizer.name=momentum",
        "spec.training.optimizer.name: expected \"adam\" (a string), as in ckpt-"}};
   for (const auto& [set, words] : cases) {
-    auto refused = run("run", {set});
+    auto refused = run("run", {epochs, set});
     EXPECT_EQ(refused->wait(), kBadInput) << refused->output();
     EXPECT_THAT(refused->output(), HasSubstr(words));
   }
   EXPECT_EQ(read_text(job_.directory() / "job.json"), state);
   EXPECT_EQ(read_text(job_.directory() / "job.yaml"), manifest);
 
-  auto other = run("run", {"spec.training.seed=7"});
+  auto other = run("run", {epochs, "spec.training.seed=7"});
   EXPECT_EQ(other->wait(), kSuccess) << other->output();
   EXPECT_THAT(other->output(), HasSubstr("spec.training.seed was 1, is 7 since ckpt-"));
 }

@@ -102,9 +102,11 @@ class EvaluatorLoop {
     return final;
   }
 
-  // Whether training ends there. One that has ended early ends there with more epochs, too.
+  // Whether training ends there. One that has ended early ends there with more epochs, too; one
+  // that had ended before, whatever the manifest says by now.
   bool is_final(const checkpoint::Manifest& manifest) const {
     if (!manifest.final) return false;
+    if (membership_.trained) return true;
     const auto changes = spec::changes_of_weights(manifest.training, training_.json);
     const bool only_longer = std::ranges::all_of(changes, [](const spec::Change& change) {
       return change.path == "epochs" || change.path == "steps";

@@ -17,7 +17,7 @@ std::vector<std::string> notes_of(const std::string& training, const std::string
       "spec:\n  training: {" + training + "}\n  replicaSpecs: {" + roles + "}", "j"));
 }
 
-TEST(JobNotes, NameAReplicaThatAsksForMoreGpusThanItUses) {
+TEST(JobNotes, NameAReplicaThatAsksForOtherThanTheGpusThatItUses) {
   const struct {
     const char* training;
     const char* role;
@@ -27,6 +27,13 @@ TEST(JobNotes, NameAReplicaThatAsksForMoreGpusThanItUses) {
       {"devices: 2", "master", "requests: {nvidia.com/gpu: 4}",
        "uses 2 of the 4 nvidia.com/gpu that it asks for; spec.training.devices: auto uses all"},
       {"devices: 4", "worker", "limits: {nvidia.com/gpu: 4}", nullptr},
+      {"devices: 4", "worker", "limits: {nvidia.com/gpu: 3}",
+       "asks for 3 of the 4 nvidia.com/gpu that it computes on"},
+      {"devices: 4", "worker", "limits: {cpu: 3}", nullptr},
+      {"devices: 2", "chief", "limits: {nvidia.com/gpu: 100}",
+       "uses 2 of the 100 nvidia.com/gpu that it asks for"},
+      {"devices: auto", "chief", "limits: {nvidia.com/gpu: 100}",
+       "uses 64 of the 100 nvidia.com/gpu that it asks for"},
       {"devices: auto", "worker", "limits: {nvidia.com/gpu: 4}", nullptr},
       {"devices: auto, device: cpu", "chief", "limits: {nvidia.com/gpu: 4}",
        "uses 0 of the 4 nvidia.com/gpu that it asks for"},

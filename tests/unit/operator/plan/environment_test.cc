@@ -49,6 +49,21 @@ TEST(Environment, SaysHowManyCopiesOfEachShardThereAre) {
     EXPECT_EQ(variables(environment(job, role, 0, 0, address))["MUSTER_REPLICATION"], "2");
 }
 
+TEST(Environment, TellsAnEvaluatorThatTrainingHasEnded) {
+  api::TrainingJob job = make_job().chief().evaluator();
+  const auto of_evaluator = [&] {
+    return variables(environment(job, Role::evaluator, 0, 0, address));
+  };
+  EXPECT_FALSE(of_evaluator().contains("MUSTER_TRAINED"));
+  api::Condition decided;
+  decided.type = "SuccessCriteriaMet";
+  decided.status = true;
+  job.status.conditions.push_back(decided);
+  EXPECT_EQ(of_evaluator()["MUSTER_TRAINED"], "1");
+  job.training = nullptr;
+  EXPECT_FALSE(of_evaluator().contains("MUSTER_TRAINED"));
+}
+
 TEST(Environment, OfAScriptOfOnesOwnAlsoHasHostsByRoleAndRanks) {
   const api::TrainingJob job = make_job().ps(2).chief().workers(2).own_image();
   auto chief = variables(environment(job, Role::chief, 0, 0, address));
