@@ -37,8 +37,9 @@ IMB_MGR* library() {
   return made;
 }
 
-// The library's initialization uses all that the processor names, also where the system has not
-// enabled it. A later library of the same name has larger structures.
+// Asks the system first, because the library's initialization uses AVX-512 wherever the processor
+// has it. Takes no other version of the library, because a later one of the same name has larger
+// structures.
 bool is_wide_here() {
   constexpr unsigned kPatch = 8;  // bits of a version that may differ
   constexpr uint64_t kNeeded = IMB_CPUFLAGS_AVX512_T2 | IMB_FEATURE_SELF_TEST_PASS;
@@ -65,8 +66,8 @@ Functions functions() {
           it.gcm256_dec_update, it.gcm256_enc_finalize, it.gcm256_dec_finalize};
 }
 
-// One direction of a connection: one message after another, each with its nonce, additional data,
-// text and tag, in this order. Functions return false for calls out of order.
+// A cipher serves one direction of a connection. It takes one message after another: nonce,
+// additional data, text and tag, in this order. Functions return false for calls out of order.
 class Cipher {
  public:
   explicit Cipher(size_t key_size, const Functions& use) : key_size_(key_size), use_(use) {}
@@ -164,7 +165,7 @@ class Cipher {
   bool has_tag_ = false;
 };
 
-// From here on the functions of a provider, as provider-cipher(7) describes them: 1 is success.
+// The functions below are those of a provider, as provider-cipher(7) describes them: 1 is success.
 
 Cipher& cipher(void* context) {
   return *static_cast<Cipher*>(context);

@@ -232,7 +232,7 @@ TEST_F(MnistRun, whose_evaluation_was_interrupted_ends_with_a_changed_manifest_t
 
 TEST_F(MnistRun, refuses_a_manifest_that_cannot_go_on_before_it_touches_anything) {
   // Long enough to be interrupted before its end.
-  const std::string epochs = "spec.training.epochs=10";
+  const std::string epochs = "spec.training.epochs=4";
   auto first = run("run", {epochs});
   await_first_checkpoint("run");
   first->signal(SIGINT);
