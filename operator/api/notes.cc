@@ -40,16 +40,14 @@ class Notes {
   void compare_gpus() {
     if (!training().is_object()) return;
     const bool on_cpu = string_or(training(), "device", "auto") == "cpu";
-    const Json& devices = member(training(), "devices");
+    const bool takes_all = member(training(), "devices") == kAllDevices;
     for (const char* name : {"chief", "master", "worker"}) {
       const int asked = asked_by(name);
-      const int64_t all = std::clamp<int64_t>(asked, 1, kMostDevices);
-      const bool could_use_all = !on_cpu && devices != kAllDevices && all == asked;
-      compare(name, asked,
-              on_cpu                   ? 0
-              : devices == kAllDevices ? all
-                                       : integer_or(training(), "devices", 1),
-              could_use_all ? "; spec.training.devices: auto uses all" : "");
+      const int most = std::min(asked, kMostDevices);
+      int64_t used = takes_all ? most : integer_or(training(), "devices", 1);
+      if (on_cpu) used = 0;
+      const bool hint = !on_cpu && !takes_all && most == asked;
+      compare(name, asked, used, hint ? "; spec.training.devices: auto uses all" : "");
     }
     compare("evaluator", asked_by("evaluator"), on_cpu ? 0 : 1, "");
     const bool ps_too = string_or(training(), "psDevice", "cpu") == "cuda";
