@@ -133,7 +133,9 @@ endfunction()
 # muster_kernels(FOLDER): {generic,avx2,avx512}.cc, and avx512_bf16.cc if there is one, of FOLDER, a path from the
 # current folder, are one source, compiled for each instruction set. Debug builds too would be of no use with these unoptimized.
 function(muster_kernels folder)
-  set(flags -O3 -ffp-contract=off -fno-math-errno)
+  # The kernels are written in vectors, so that a compiler's vectorizers have nothing to gain in them, and they make
+  # mistakes there: GCC 14.2 lost `accumulate` in the gradients of batch normalization. clang knows these names too.
+  set(flags -O3 -fno-tree-vectorize -fno-tree-slp-vectorize -ffp-contract=off -fno-math-errno)
   set_source_files_properties(${folder}/generic.cc PROPERTIES COMPILE_OPTIONS "${flags}")
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_source_files_properties(${folder}/avx2.cc PROPERTIES COMPILE_OPTIONS "${flags};-mavx2;-mfma")

@@ -221,8 +221,12 @@ inline V fnma(V a, V b, V c) {
   return c - a * b;
 }
 inline V square_root(V a) {
+#if defined(__SSE2__)
+  return _mm_sqrt_ps(a);
+#else
   return V{__builtin_sqrtf(a[0]), __builtin_sqrtf(a[1]), __builtin_sqrtf(a[2]),
            __builtin_sqrtf(a[3])};
+#endif
 }
 inline V maximum(V a, V b) {
   return a > b ? a : b;
@@ -271,8 +275,22 @@ inline V rough_reciprocal(V a) {
 
 #endif
 
-// bfloat16: the upper half of a float.
+// The lanes of a V as integers, for the operators of GCC's vectors.
+typedef uint32_t Lanes32 __attribute__((vector_size(sizeof(V))));
+
+// Returns the number of each lane: 0, 1, 2 and so on.
+constexpr uint32_t kNumbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+inline Lanes32 lane_numbers() {
+  Lanes32 numbers;
+  __builtin_memcpy(&numbers, kNumbers, sizeof numbers);
+  return numbers;
+}
+
+// bfloat16: the upper half of a float. It may lie at any address.
 using Half = uint16_t;
+inline void copy_halves(Half* to, const Half* from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) __builtin_memcpy(to + i, from + i, sizeof(Half));
+}
 
 // Rounds the bits of a float, or of each lane of a vector, to bfloat16: to the nearest, ties to
 // even. Adding just under half of the last kept place, and one more if that place is odd, carries
@@ -302,7 +320,10 @@ inline int64_t lanes_of(Part m) {
 }
 #else
 inline V load(const Half* p) {
-  return reinterpret_cast<V>(VI{p[0], p[1], p[2], p[3]} << 16);
+  typedef Half Halves __attribute__((vector_size(8)));
+  Halves halves;
+  __builtin_memcpy(&halves, p, sizeof halves);
+  return (V)(__builtin_convertvector(halves, Lanes32) << 16);
 }
 inline int64_t lanes_of(Part m) {
   return m;
@@ -310,7 +331,7 @@ inline int64_t lanes_of(Part m) {
 #endif
 inline V load(const Half* p, Part m) {
   Half lanes[kLanes] = {};
-  for (int64_t i = 0; i < lanes_of(m); ++i) lanes[i] = p[i];
+  copy_halves(lanes, p, lanes_of(m));
   return load(lanes);
 }
 
@@ -342,7 +363,6 @@ inline V store_rounded(Half* p, V v, int64_t count) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 #else
-typedef uint32_t Lanes32 __attribute__((vector_size(sizeof(V))));
 // Stores the lower halves of the first `count` lanes.
 inline void store_lower_halves(Half* p, Lanes32 lanes, int64_t count) {
 #if defined(__AVX512F__)
@@ -359,7 +379,7 @@ inline void store_lower_halves(Half* p, Lanes32 lanes, int64_t count) {
 #else
   for (int64_t i = 0; i < kLanes; ++i) some[i] = static_cast<Half>(lanes[i]);
 #endif
-  for (int64_t i = 0; i < count; ++i) p[i] = some[i];
+  copy_halves(p, some, count);
 #endif
 }
 inline V store_rounded(Half* p, V v, int64_t count) {
@@ -390,15 +410,42 @@ inline void for_vectors(int64_t rows, int64_t columns, Function function) {
   }
 }
 
-// Returns the sum of the lanes in a fixed order: halves folded onto each other.
-inline float sum_lanes(V v) {
-  float lane[kLanes];
-  store(lane, v);
-  for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-    for (int64_t i = 0; i < half; ++i) lane[i] += lane[i + half];
+// Calls function(Yes or No): a condition that is the same for all iterations of a loop is decided
+// before the loop.
+struct Yes {
+  static constexpr bool value = true;
+};
+struct No {
+  static constexpr bool value = false;
+};
+template <typename Function>
+inline void decide(bool condition, Function function) {
+  if (condition) {
+    function(Yes{});
+  } else {
+    function(No{});
   }
-  return lane[0];
 }
+
+// Returns the sum of the lanes in a fixed order: halves folded onto each other.
+#if defined(__AVX2__)
+inline float sum_lanes(__m128 v) {
+  const __m128 two = _mm_add_ps(v, _mm_movehl_ps(v, v));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+inline float sum_lanes(__m256 v) {
+  return sum_lanes(_mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1)));
+}
+#if defined(__AVX512F__)
+inline float sum_lanes(__m512 v) {
+  return sum_lanes(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
+}
+#endif
+#else
+inline float sum_lanes(V v) {
+  return (v[0] + v[2]) + (v[1] + v[3]);
+}
+#endif
 
 inline float max_lanes(V v) {
   float lane[kLanes];
