@@ -1,6 +1,6 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz nightly bench cluster cluster-down e2e e2e-ipv6 e2e-kueue docs \
-  format lint clean
+.PHONY: help install programs run build images package test bare clang test-asan test-tsan chaos fuzz nightly bench cluster cluster-down \
+  e2e e2e-ipv6 e2e-kueue docs format lint clean
 .DEFAULT_GOAL := help
 
 JOBS ?= $(shell nproc)
@@ -11,6 +11,8 @@ CHAOS_PAUSE ?= 30
 CHAOS_SEED ?= $(shell date +%s)
 CHAOS_TESTS ?= *
 ROWS ?=
+SUITE ?= trixie
+TARGET ?= run test
 SINCE ?=
 CMAKE_FLAGS ?=
 PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
@@ -58,6 +60,15 @@ test: build  ## Build and pass all tests
 	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
 	ctest --test-dir build/release -j2 --output-on-failure --no-tests=error
 
+bare:  ## The targets TARGET ("run test") in a clone of HEAD on a bare Debian: SUITE=bookworm, trixie
+	@deploy/setup/install.sh bare
+	@deploy/setup/bare.sh $(SUITE) $(foreach target,$(TARGET),"make $(target)")
+
+clang: install  ## Build the programs by clang into build/clang, without a warning; their digests must be GCC's
+	cmake --preset release -B build/clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_COMPILE_WARNING_AS_ERROR=ON >/dev/null
+	cmake --build build/clang -j$(JOBS) --target $(PROGRAMS) test_compute
+	build/clang/bin/test_compute --gtest_filter='*Digest*'
+
 test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan; those with threads under ThreadSanitizer
 	@deploy/setup/python.sh
 	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
@@ -88,7 +99,9 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 	  $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ -print_final_stats=1 $$corpus $$seeds; \
 	done
 
-nightly:  ## What takes too long for every change: both sanitizers, each fuzz target for 10 minutes, chaos, all of e2e, Kueue
+nightly:  ## What takes too long for every change: bare machines, both sanitizers, each fuzz target for 10 minutes, chaos, all of e2e, Kueue
+	@$(MAKE) bare SUITE=bookworm
+	@$(MAKE) bare SUITE=trixie TARGET="run test clang package"
 	@$(MAKE) test-asan
 	@$(MAKE) test-tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600

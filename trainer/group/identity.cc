@@ -9,7 +9,7 @@
 #include "common/net/key_pair.h"
 #include "common/net/pem.h"
 #include "common/system/file.h"
-#include "trainer/group/wide_aes.h"
+#include "trainer/group/wide_aes/wide_aes.h"
 
 namespace muster::group {
 

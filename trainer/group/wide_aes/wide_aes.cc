@@ -1,4 +1,4 @@
-#include "trainer/group/wide_aes.h"
+#include "trainer/group/wide_aes/wide_aes.h"
 
 // Without it the library's header defines macros with names such as SHA1.
 #define NO_COMPAT_IMB_API_053

@@ -1,4 +1,4 @@
-#include "trainer/group/wide_aes.h"
+#include "trainer/group/wide_aes/wide_aes.h"
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
