@@ -245,7 +245,7 @@ TEST(Refused, ByValidateAboutTheFieldOfTheTable) {
     std::string all;
     for (const Problem& problem : validate(refusal.document)) {
       all += problem.text() + "\n";
-      found = found || (problem.path == refusal.entry["field"] &&
+      found = found || (refusal.entry["field"] == problem.path &&
                         problem.expected.starts_with(refusal.entry["expected"].get<std::string>()));
     }
     EXPECT_TRUE(found) << refusal.entry.dump() << "\n" << all;

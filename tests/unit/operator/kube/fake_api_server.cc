@@ -204,7 +204,7 @@ Response FakeApiServer::update(const Route& route, const Json& object) {
   const Json& metadata = (*found)["metadata"];
   const std::string uid = string_or(object["metadata"], "uid", "");
   if (object["metadata"]["resourceVersion"] != metadata["resourceVersion"] ||
-      (!uid.empty() && uid != metadata["uid"])) {
+      (!uid.empty() && metadata["uid"] != uid)) {
     return refuse(409, "Conflict", "the object has been modified");
   }
   const std::string trouble = trouble_in_status(member(object, "status"));
@@ -234,7 +234,7 @@ Response FakeApiServer::patch(const Route& route, const Request& request) {
     }
   } else {
     const std::string uid = string_or(member(body, "metadata"), "uid", "");
-    if (!uid.empty() && uid != (*found)["metadata"]["uid"]) {
+    if (!uid.empty() && (*found)["metadata"]["uid"] != uid) {
       return refuse(409, "Conflict", "the UID in the precondition is another");
     }
     patched.merge_patch(body);
@@ -261,7 +261,7 @@ Response FakeApiServer::remove(const Route& route, const Json& options) {
   const Json& preconditions = member(options, "preconditions");
   for (const char* field : {"uid", "resourceVersion"}) {
     const std::string wanted = string_or(preconditions, field, "");
-    if (wanted.empty() || wanted == metadata[field]) continue;
+    if (wanted.empty() || metadata[field] == wanted) continue;
     return refuse(409, "Conflict", std::string("the precondition of ") + field + " does not hold");
   }
   remove(route.plural, route.name);

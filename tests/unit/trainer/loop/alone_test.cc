@@ -320,7 +320,7 @@ TEST(InitializeFromTest, BeginsWithTheWeightsOfAnotherTraining) {
   const auto& layout = assembly.engine->layout();
   std::vector<float> parameters(layout.size());
   checkpoint::fill_initial_parameters(assembly.spec(), layout, parameters);
-  EXPECT_EQ(checkpoint::weights_digest(layout, parameters), source["weightsDigest"]);
+  EXPECT_EQ(source["weightsDigest"], checkpoint::weights_digest(layout, parameters));
 }
 
 TEST(ThreadChoiceTest, TheEnvironmentDividesAMachine) {

@@ -43,7 +43,7 @@ struct Someone {
 bool takes(const Json& selector, const Json& labels) {
   EXPECT_FALSE(selector.contains("matchExpressions")) << "the test does not know them";
   return std::ranges::all_of(member(selector, "matchLabels").items(), [&](const auto& wanted) {
-    return string_or(labels, wanted.key().c_str(), "") == wanted.value();
+    return wanted.value() == string_or(labels, wanted.key().c_str(), "");
   });
 }
 

@@ -184,8 +184,8 @@ TEST(AverageTest, IsEvaluatedAndExportedWhileTheParametersAreTrainedAsWithoutIt)
   const fs::path with = write_training(folder, more + kAveraged);
   const Json expected = train_alone(plain, without), result = train_alone(folder, with);
   const auto final = *store_of(folder).newest();
-  EXPECT_EQ(digest_of(with, final), expected["weightsDigest"]);
-  EXPECT_EQ(digest_of(with, final, true), result["weightsDigest"]);
+  EXPECT_EQ(expected["weightsDigest"], digest_of(with, final));
+  EXPECT_EQ(result["weightsDigest"], digest_of(with, final, true));
   EXPECT_NE(result["weightsDigest"], expected["weightsDigest"]);
   EXPECT_EQ(result["trainLoss"], expected["trainLoss"]);
   EXPECT_NE(result["validation"]["loss"], expected["validation"]["loss"]);
