@@ -43,11 +43,13 @@ build: install  ## Build a release into build/release: programs, tests, benchmar
 	@cmake --preset release $(CMAKE_FLAGS) >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS)
 
-images: programs  ## The operator's and the trainer's image, as build/images/*.tar; needs buildah
+images: programs  ## The operator's and the trainer's image, as build/images/*.tar
+	@deploy/setup/install.sh packaging
 	@docker/build
 
 package: PROGRAMS = muster muster-trainer
 package: programs  ## A Debian package of muster and muster-trainer, in build/release
+	@deploy/setup/install.sh packaging
 	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
 	@ls build/release/*.deb
 
@@ -116,7 +118,7 @@ bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some
 	build/venv/bin/python tests/bench/bench.py $(ROWS)
 
 cluster:  ## A Kubernetes of NODES (2) nodes on this machine; prints how to use it
-	@deploy/setup/install.sh develop cluster
+	@deploy/setup/install.sh develop cluster packaging
 	@deploy/setup/go.sh $(CLUSTER_TOOLS)
 	@$(AS_ROOT) deploy/cluster/cluster.sh up $(NODES)
 	@echo "export KUBECONFIG=$$($(AS_ROOT) deploy/cluster/cluster.sh kubeconfig)"
@@ -125,7 +127,7 @@ cluster-down:  ## End that Kubernetes and remove what it made
 	@$(AS_ROOT) deploy/cluster/cluster.sh down
 
 e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it down; E2E=tests/e2e/test_x.py for some
-	@deploy/setup/install.sh cluster
+	@deploy/setup/install.sh cluster packaging
 	@deploy/setup/python.sh e2e
 	@deploy/setup/go.sh $(CLUSTER_TOOLS)
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 30 --durations-min 5 $(E2E_MARKS) $(E2E)

@@ -143,7 +143,7 @@ Json refused_tfjob_status(const Json& tfjob, const std::string& why, api::Time n
       {"completionTime", text_of(now)}};
 }
 
-const Json& tfjob_condition(const Json& status, const std::string& type) {
+const Json& tfjob_condition(const Json& status, std::string_view type) {
   static const Json none;
   for (const Json& found : member(status, "conditions"))
     if (string_or(found, "type", "") == type) return found;

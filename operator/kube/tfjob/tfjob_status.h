@@ -19,7 +19,7 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
 Json refused_tfjob_status(const Json& tfjob, const std::string& why, api::Time now);
 
 // Returns the condition of this type, or null.
-const Json& tfjob_condition(const Json& status, const std::string& type);
+const Json& tfjob_condition(const Json& status, std::string_view type);
 // Whether the TFJob has Succeeded or Failed.
 bool is_tfjob_finished(const Json& status);
 // Whether the TFJob has finished and nothing of it is to be run: one that was refused may run when
