@@ -19,6 +19,7 @@ constexpr Described kCodes[] = {
     {kUnavailable, false, "a peer, port or resource did not answer in time"},
     {kInternal, false, "internal error"},
     {kFaulty, false, "a GPU, or a machine's memory or processor, is faulty"},
+    {kMiscomputes, true, "its kernels compute wrong: a compiler or processor is at fault"},
     {kCannotWrite, false, "a directory cannot be written or a disk is full"},
     {kHung, false, "its work gave no sign of life for too long"},
     {kProtocol, true, "a peer of another version, model or job, or its folder"},

@@ -13,6 +13,7 @@ enum ExitCode : int {
   kUnavailable = 69,   // retryable: a peer, port or resource did not answer in time
   kInternal = 70,      // retryable: a broken invariant, a bug of ours
   kFaulty = 71,        // retryable: a GPU, memory or processor is faulty; try another machine
+  kMiscomputes = 72,   // permanent: its kernels compute wrong: a compiler or processor is at fault
   kCannotWrite = 73,   // retryable: a directory cannot be written or a disk is full
   kHung = 75,          // retryable: its work gave no sign of life for too long
   kProtocol = 76,      // permanent: a peer of another version, model or job, or its folder

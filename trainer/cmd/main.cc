@@ -230,6 +230,7 @@ int run(int argc, char** argv) {
     };
   return loop::run_guarded(
       [&]() -> int {
+        loop::require_right_answers();
         if (*evaluate) {
           print(loop::evaluate_checkpoint(options.checkpoint, options.data), options, fields_text);
         } else if (*predict) {

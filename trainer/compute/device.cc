@@ -50,8 +50,10 @@ const std::vector<std::string>& device_choices() {
 std::vector<Device> choose_devices(const std::string& wanted, int count, const char* field) {
   const auto& choices = device_choices();
   if (std::ranges::find(choices, wanted) == choices.end())
-    throw Invalid(fmt::format("{}: expected {}, found \"{}\", which is not available in this build",
-                              field, fmt::join(choices, " or "), wanted));
+    throw Invalid(fmt::format("{}: expected {}, found \"{}\", which is not available in this build "
+                              "(docs/gpu.md says how to build with CUDA)",
+                              field, fmt::join(choices, " or "), wanted),
+                  kBadConfig);
   const bool named = wanted == name_of(DeviceKind::cuda);
   const int gpus = wanted == name_of(DeviceKind::cpu) ? 0 : cuda::gpu_count();
   if (named && gpus < count)

@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/threads/cpu_budget.h"
+#include "trainer/compute/cpu/check/checked_kernels.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/cpu/worthwhile_threads.h"
 #include "trainer/compute/cuda/engine.h"

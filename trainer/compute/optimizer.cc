@@ -6,7 +6,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/text/pattern.h"
-#include "trainer/compute/cpu/kernels/kernels.h"
+#include "trainer/compute/cpu/check/checked_kernels.h"
 #include "trainer/compute/tensor_ratios.h"
 #include "trainer/compute/update_rule.h"
 #include "trainer/host/instruction_set.h"

@@ -12,6 +12,7 @@
 #include "common/program/log.h"
 #include "common/system/file.h"
 #include "common/text/whole_number.h"
+#include "trainer/compute/cpu/check/checked_kernels.h"
 
 namespace muster::loop {
 
@@ -39,6 +40,10 @@ int run_guarded(const std::function<int()>& body, const Tell& tell) {
   } catch (const std::exception& error) {
     return end(std::string("a bug of ours: ") + error.what(), kInternal);
   }
+}
+
+void require_right_answers() {
+  compute::cpu::kernels();
 }
 
 std::unique_ptr<HangGuard> guard_against_hangs() {

@@ -20,6 +20,10 @@ int run_guarded(const std::function<int()>& body, const Tell& tell = {});
 // as long. Throws Invalid for another text in that variable.
 std::unique_ptr<HangGuard> guard_against_hangs();
 
+// Throws Invalid with kMiscomputes if what this process computes with on the CPU gives wrong
+// answers: compute/cpu/check/checked_kernels.h. Takes a few milliseconds.
+void require_right_answers();
+
 // SIGTERM and SIGINT as a stop token. It must be made before any other thread, so that all threads
 // leave the signals to it. A second signal ends the process at once.
 class StopSignal {

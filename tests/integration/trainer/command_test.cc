@@ -7,6 +7,7 @@
 #include "common/system/file.h"
 #include "tests/integration/trainer/job.h"
 #include "tests/unit/trainer/data/images/pictures.h"
+#include "trainer/host/instruction_set.h"
 
 namespace muster::integration {
 namespace {
@@ -23,8 +24,9 @@ struct Ended {
 };
 
 Ended run(const std::vector<std::string>& arguments,
-          const std::map<std::string, std::string>& environment = {}) {
-  std::vector<std::string> command = {MUSTER_TRAINER};
+          const std::map<std::string, std::string>& environment = {},
+          const char* program = MUSTER_TRAINER) {
+  std::vector<std::string> command = {program};
   command.insert(command.end(), arguments.begin(), arguments.end());
   fs::create_directories(scratch());
   const fs::path log = scratch() / "command.log";
@@ -55,6 +57,30 @@ TEST(CommandTest, ErrorsAreForPeopleUnlessJsonIsAskedFor) {
   EXPECT_EQ(Json::parse(json.output)["level"], "error");
   EXPECT_THAT(run({"--standalone", "/nowhere"}).output, Not(HasSubstr("{")));
   EXPECT_THAT(run({}).output, StartsWith("{"));  // a replica of an operator
+}
+
+TEST(CommandTest, AProgramThatComputesWrongDoesNotBegin) {
+  if (host::instruction_set() == host::InstructionSet::generic)
+    GTEST_SKIP() << "the generic kernels are what others are compared with";
+  const fs::path folder = scratch() / "miscomputing";
+  fs::create_directories(folder);
+  write_file_atomically(folder / "training.yaml", small_training());
+  const std::vector<std::string> train = {"--standalone", (folder / "training.yaml").string(),
+                                          "--storage", (folder / "job").string()};
+  const auto says_why =
+      AllOf(HasSubstr("this program computes wrong here"), HasSubstr("normalize_gradient of "),
+            HasSubstr("added to what is there: expected "),
+            HasSubstr("MUSTER_INSTRUCTION_SET=generic"), Not(HasSubstr("step")));
+  for (const std::vector<std::string>& command :
+       {train, {"evaluate", "--checkpoint", "x"}, {"predict", "--checkpoint", "x"}, {}}) {
+    const Ended ended = run(command, {}, MUSTER_MISCOMPUTING_TRAINER);
+    EXPECT_EQ(ended.code, kMiscomputes);
+    EXPECT_THAT(ended.output, says_why);
+  }
+  EXPECT_FALSE(fs::exists(folder / "job"));
+  const Ended right =
+      run(train, {{"MUSTER_INSTRUCTION_SET", "generic"}}, MUSTER_MISCOMPUTING_TRAINER);
+  EXPECT_EQ(right.code, kSuccess) << right.output;
 }
 
 TEST(CommandTest, EvaluatesAndPredictsWhatItTrainedBefore) {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "common/random.h"
-#include "trainer/compute/cpu/kernels/kernels.h"
+#include "trainer/compute/cpu/check/checked_kernels.h"
 #include "trainer/compute/engine_group.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"

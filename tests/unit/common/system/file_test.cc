@@ -175,7 +175,7 @@ TEST(Digests, DoNotDependOnThePieces) {
 }
 
 TEST(ExitCodes, ArePermanentOrNotAndHaveWords) {
-  for (const int code : {64, 65, 76, 78, 90}) EXPECT_TRUE(is_permanent(code)) << code;
+  for (const int code : {64, 65, 72, 76, 78, 90}) EXPECT_TRUE(is_permanent(code)) << code;
   for (const int code : {0, 1, 69, 70, 73, 137, 143, 255}) EXPECT_FALSE(is_permanent(code)) << code;
   EXPECT_STREQ(describe_exit_code(137), "terminated (SIGKILL)");
   EXPECT_STREQ(describe_exit_code(90), "the loss is not finite");

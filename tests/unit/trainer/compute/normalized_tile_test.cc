@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/unit/trainer/compute/support.h"
-#include "trainer/compute/cpu/kernels/kernels.h"
+#include "trainer/compute/cpu/check/checked_kernels.h"
 #include "trainer/host/arithmetic.h"
 #include "trainer/host/instruction_set.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/unit/trainer/compute/support.h"
-#include "trainer/compute/cpu/kernels/kernels.h"
+#include "trainer/compute/cpu/check/checked_kernels.h"
 #include "trainer/host/arithmetic.h"
 
 namespace muster::compute::testing {

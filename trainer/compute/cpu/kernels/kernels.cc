@@ -20,8 +20,4 @@ const Kernels& kernels(InstructionSet set) {
   return generic_kernels();
 }
 
-const Kernels& kernels() {
-  return kernels(host::instruction_set());
-}
-
 }  // namespace muster::compute::cpu

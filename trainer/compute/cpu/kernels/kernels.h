@@ -332,6 +332,31 @@ struct Kernels {
                        const float* batch);
 };
 
+// All kernels, in the order of the table: MUSTER_KERNELS(X) is X(gemm) X(gemm_pairs) and so on.
+// clang-format off
+#define MUSTER_KERNELS(X) \
+  X(gemm) X(gemm_pairs) X(pack_rows) X(pack_row_pairs) X(normalized_value_pairs) \
+  X(normalized_gradient_pairs) X(to_bfloat16) X(sparse_forward) X(sparse_weight_gradient) \
+  X(convert_bytes) X(convert_floats) X(count_nonzero) X(list_nonzeros) X(transpose) \
+  X(transpose_back) X(sum_parts) X(sum_rows) X(gather_patches) X(scatter_patches) \
+  X(winograd_input) X(winograd_output_gradient) X(winograd_kernel) X(winograd_output) \
+  X(winograd_input_gradient) X(winograd_kernel_gradient) X(depthwise_row) \
+  X(depthwise_weight_gradient_row) X(depthwise_input_gradient_row) X(max_pool) \
+  X(max_pool_gradient) X(average_pool) X(average_pool_gradient) X(bias_linear) X(bias_relu) \
+  X(bias_relu6) X(bias_sigmoid) X(relu_gradient) X(relu6_gradient) X(sigmoid_gradient) X(copy) \
+  X(dropout) X(statistics) X(inverse_deviation) X(normalize) X(normalize_gradient) \
+  X(scale_gradient) X(normalized_values) X(normalized_statistics) X(normalized_sums) \
+  X(normalized_gradient) X(softmax) X(softmax_gradient) X(squared_error) X(update) \
+  X(gemm_update) X(sparse_update) X(measure) X(measure_gradient) X(update_state)
+// clang-format on
+
+#define MUSTER_ONE_MORE(kernel) +1
+inline constexpr int64_t kKernels = 0 MUSTER_KERNELS(MUSTER_ONE_MORE);
+#undef MUSTER_ONE_MORE
+static_assert(sizeof(Kernels) ==
+                  sizeof(Kernels::name) + sizeof(Kernels::lanes) + kKernels * sizeof(Kernels::gemm),
+              "MUSTER_KERNELS lacks a kernel of the table");
+
 // The compiled variants. Any CPU may call these functions, but it can run only the kernels of the
 // instruction sets that it has.
 const Kernels& generic_kernels();
@@ -339,8 +364,8 @@ const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
 const Kernels& avx512_bf16_kernels();
 
-// Return the kernels for host::instruction_set(), or for `set`, which this CPU must have.
-const Kernels& kernels();
+// Returns the kernels for `set`, which this CPU must have. checked_kernels.h has those for
+// host::instruction_set(), which have shown that they compute right.
 const Kernels& kernels(host::InstructionSet set);
 
 }  // namespace muster::compute::cpu

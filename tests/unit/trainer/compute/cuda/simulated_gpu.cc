@@ -20,7 +20,7 @@
 #include "common/error.h"
 #include "common/system/descriptor.h"
 #include "common/system/shared_memory.h"
-#include "trainer/compute/cpu/kernels/kernels.h"
+#include "trainer/compute/cpu/check/checked_kernels.h"
 #include "trainer/host/instruction_set.h"
 
 namespace muster::compute::testing {
