@@ -13,13 +13,12 @@
 namespace muster::compute {
 namespace {
 
-std::string describe_visible_devices() {
-  const char* value = std::getenv("CUDA_VISIBLE_DEVICES");
-  return value == nullptr ? "is not set" : fmt::format("is \"{}\"", value);
-}
-
-std::string described(const std::string& why) {
-  return why.empty() ? "" : ": " + why;
+std::string describe_gpus(int count) {
+  if (!cuda::kInThisBuild) return "a build without CUDA (docs/gpu.md says how to build with it)";
+  const std::string why = cuda::why_no_gpu();
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return fmt::format("{}{}{} (CUDA_VISIBLE_DEVICES {})", count, why.empty() ? "" : ": ", why,
+                     visible == nullptr ? "is not set" : fmt::format("is \"{}\"", visible));
 }
 
 }  // namespace
@@ -49,18 +48,15 @@ const std::vector<std::string>& device_choices() {
 
 std::vector<Device> choose_devices(const std::string& wanted, int count, const char* field) {
   const auto& choices = device_choices();
-  if (std::ranges::find(choices, wanted) == choices.end())
-    throw Invalid(fmt::format("{}: expected {}, found \"{}\", which is not available in this build "
-                              "(docs/gpu.md says how to build with CUDA)",
-                              field, fmt::join(choices, " or "), wanted),
-                  kBadConfig);
   const bool named = wanted == name_of(DeviceKind::cuda);
+  if (!named && std::ranges::find(choices, wanted) == choices.end())
+    throw Invalid(
+        fmt::format("{}: expected {}, found \"{}\"", field, fmt::join(choices, " or "), wanted),
+        kBadConfig);
   const int gpus = wanted == name_of(DeviceKind::cpu) ? 0 : cuda::gpu_count();
   if (named && gpus < count)
-    throw Invalid(fmt::format("{}: expected {} GPU{} that this process can use, found {}{} "
-                              "(CUDA_VISIBLE_DEVICES {})",
-                              field, count, count == 1 ? "" : "s", gpus,
-                              described(cuda::why_no_gpu()), describe_visible_devices()),
+    throw Invalid(fmt::format("{}: expected {} GPU{} that this process can use, found {}", field,
+                              count, count == 1 ? "" : "s", describe_gpus(gpus)),
                   kBadConfig);
   std::vector<Device> devices;
   for (int i = 0; i < count; ++i)

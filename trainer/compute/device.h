@@ -22,8 +22,8 @@ std::string to_string(const Device& device);  // "cpu:0"
 const std::vector<std::string>& device_choices();
 
 // Returns the first `count` devices of the kind that `wanted` names; for "auto" some may share a
-// GPU. Throws Invalid, naming the field of the training, if `wanted` is not one of
-// device_choices(), or if there are too few of the kind that it names.
+// GPU. Throws Invalid (kBadConfig), naming the field of the training, if `wanted` is no device, or
+// if there are too few of the kind that it names: in a build without CUDA there are no GPUs.
 std::vector<Device> choose_devices(const std::string& wanted, int count,
                                    const char* field = "device");
 

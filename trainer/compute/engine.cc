@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "common/threads/cpu_budget.h"
 #include "trainer/compute/cpu/check/checked_kernels.h"
 #include "trainer/compute/cpu/engine.h"
@@ -14,8 +15,9 @@ namespace muster::compute {
 
 std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptions& options) {
   if (options.device.kind == DeviceKind::cuda && options.device.ordinal >= cuda::gpu_count()) {
-    throw Invalid("device: expected one that this process can use, found " +
-                  to_string(options.device));
+    throw Invalid(
+        "device: expected one that this process can use, found " + to_string(options.device),
+        kBadConfig);
   }
   if (options.max_rows < 1 || options.max_rows > (1 << 20)) {
     throw Invalid("batch size: expected 1 to 1048576 rows, found " +

@@ -34,7 +34,9 @@ void require_available(const Training& training) {
   const auto refuse = [&](const char* field, const std::string& expected,
                           const std::string& found) {
     problems.report(field, expected,
-                    describe(Json(found)) + ", which is not available in this build");
+                    describe(Json(found)) +
+                        ", which is not available in this build (docs/gpu.md says how to build "
+                        "with CUDA)");
   };
   const spec::TrainingSpec& spec = training.spec;
   if (std::ranges::find(devices, spec.device) == devices.end())

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "common/exit_code.h"
 #include "tests/integration/trainer/job.h"
 #include "trainer/compute/cuda/gpus.h"
 
@@ -49,12 +50,19 @@ TEST_F(GpuPsTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
   }
 }
 
-TEST(PsWithoutGpuTest, SaysWhatItMisses) {
+TEST(WithoutGpuTest, EachRoleSaysWhatItMisses) {
   if (compute::cuda::gpu_count() > 0) GTEST_SKIP() << "this machine has a GPU";
-  Job job("ps-without-gpu", small_training(kOnGpu), 1, 1);
-  job.start("ps", 0);
-  EXPECT_EQ(job.at("ps", 0).wait(), 78);
-  EXPECT_THAT(job.log("ps", 0), HasSubstr("psDevice: expected "));
+  Job with_ps("ps-without-gpu", small_training(kOnGpu), 1, 1);
+  with_ps.start("ps", 0);
+  EXPECT_EQ(with_ps.at("ps", 0).wait(), kBadConfig);
+  EXPECT_THAT(with_ps.log("ps", 0),
+              HasSubstr("psDevice: expected 1 GPU that this process can use, found "));
+  Job job("without-gpu", small_training("device: cuda\n"), 1, 1, true);
+  for (const char* role : {"chief", "worker", "evaluator"}) {
+    job.start(role, 0);
+    EXPECT_EQ(job.at(role, 0).wait(), kBadConfig) << role;
+    EXPECT_THAT(job.log(role, 0), HasSubstr("device: expected ")) << role;
+  }
 }
 
 }  // namespace

@@ -17,13 +17,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Property;
+using ::testing::StartsWith;
 using ::testing::Throws;
 
 TEST(Devices, AreOfTheKindThatIsNamed) {
   EXPECT_THAT(choose_devices("cpu", 2),
               ElementsAre(Device{DeviceKind::cpu, 0}, Device{DeviceKind::cpu, 1}));
-  EXPECT_THAT([] { choose_devices("tpu", 1); },
-              ThrowsMessage<Invalid>(HasSubstr("device: expected auto or cpu")));
+  EXPECT_THAT(
+      [] { choose_devices("tpu", 1); },
+      Throws<Invalid>(AllOf(Property(&Invalid::what, StartsWith("device: expected auto or cpu")),
+                            Property(&Invalid::exit_code, kBadConfig))));
 }
 
 TEST(Devices, AreGpusByThemselvesWhereThereAreAny) {
@@ -44,11 +47,16 @@ TEST(Devices, AreRefusedWhereThereAreTooFewGpus) {
   if (!cuda::kInThisBuild) {
     EXPECT_THAT(device_choices(), Not(Contains("cuda")));
   }
-  const char* why = cuda::kInThisBuild ? "that this process can use, found "
-                                       : "\"cuda\", which is not available in this build";
-  EXPECT_THAT([&] { choose_devices("cuda", wanted); },
-              Throws<Invalid>(AllOf(Property(&Invalid::what, HasSubstr(why)),
-                                    Property(&Invalid::exit_code, kBadConfig))));
+  const std::string found =
+      cuda::kInThisBuild ? std::to_string(wanted - 1) : "a build without CUDA";
+  for (const char* field : {"device", "psDevice"}) {
+    EXPECT_THAT(
+        [&] { choose_devices("cuda", wanted, field); },
+        Throws<Invalid>(
+            AllOf(Property(&Invalid::what, StartsWith(std::string(field) + ": expected ")),
+                  Property(&Invalid::what, HasSubstr("that this process can use, found " + found)),
+                  Property(&Invalid::exit_code, kBadConfig))));
+  }
 }
 
 }  // namespace
