@@ -36,13 +36,14 @@ mapfile -t missing < <(
   comm -23 <(printf '%s\n' "${wanted[@]}" | sort -u) <(printf '%s\n' "${installed[@]}" | sort))
 [ "${#missing[@]}" -gt 0 ] || exit 0
 
+by_hand="As root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" = 0 ]; then
   as_root=(env)
-elif command -v sudo >/dev/null; then
+elif command -v sudo >/dev/null && sudo true; then
   as_root=(sudo env)
 else
-  echo "install.sh: expected root or sudo, found neither, and ${#missing[@]} Debian packages are missing. As root:" >&2
-  echo "  apt-get update && apt-get install --no-install-recommends ${missing[*]}" >&2
+  echo "install.sh: expected root, or sudo for this user, found neither, and ${#missing[@]} Debian packages are missing." \
+    "$by_hand" >&2
   exit 1
 fi
 apt=("${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300)
@@ -62,4 +63,5 @@ for attempt in 1 2 3; do
   echo "install.sh: attempt $attempt failed" >&2
   sleep $((attempt * 5))
 done
+echo "install.sh: apt-get has failed three times, for the reasons above. $by_hand" >&2
 exit 1

@@ -12,7 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 INSTALL = ROOT / "deploy/setup/install.sh"
-USED = ["bash", "sed", "grep", "awk", "comm", "sort", "dirname", "sleep", "env"]
+USED = ["bash", "sed", "grep", "awk", "comm", "sort", "dirname", "true", "env"]
 PACKAGES = [line.split()[0] for line in
             (ROOT / "deploy/setup/debian-packages.txt").read_text().split("# [packaging]")[1].splitlines()[1:]]
 
@@ -30,6 +30,7 @@ class Install(unittest.TestCase):
 
     def debian(self, user=0, installed=(), known=PACKAGES, apt="exit 0"):
         self.stand_in("id", f"echo {user}")
+        self.stand_in("sleep", "exit 0")
         self.stand_in("dpkg-query", "".join(f"echo installed {package}\n" for package in installed))
         self.stand_in("apt-cache", "".join(f"echo Package: {package}\n" for package in known))
         self.stand_in("apt-get", f'echo "$@" >>{self.bin}/log\n{apt}')
@@ -55,12 +56,24 @@ class Install(unittest.TestCase):
         self.assertNotIn(PACKAGES[0], self.calls()[-1])
 
     def test_without_root_or_sudo_it_says_what_root_must_do(self):
-        self.debian(user=1000)
+        for sudo in [None, "exit 1"]:  # none, and one that does not let this user in
+            with self.subTest(sudo):
+                self.debian(user=1000)
+                if sudo:
+                    self.stand_in("sudo", sudo)
+                done = self.run_install("packaging")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("expected root, or sudo for this user", done.stderr)
+                self.assertIn("As root: apt-get update && apt-get install --no-install-recommends " + " ".join(PACKAGES),
+                              done.stderr)
+                self.assertEqual(self.calls(), [])
+
+    def test_says_what_failed_and_what_root_may_try(self):
+        self.debian(apt="echo 'Temporary failure resolving' >&2; exit 100")
         done = self.run_install("packaging")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("expected root or sudo", done.stderr)
-        self.assertIn("apt-get install --no-install-recommends " + " ".join(PACKAGES), done.stderr)
-        self.assertEqual(self.calls(), [])
+        self.assertEqual(done.stderr.count("Temporary failure resolving"), 3)
+        self.assertIn("apt-get has failed three times, for the reasons above. As root: apt-get update && ", done.stderr)
 
     def test_uses_sudo(self):
         self.debian(user=1000)
