@@ -103,7 +103,7 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 
 nightly:  ## What takes too long for every change: bare machines, both sanitizers, each fuzz target for 10 minutes, chaos, all of e2e, Kueue
 	@$(MAKE) bare SUITE=bookworm
-	@$(MAKE) bare SUITE=trixie TARGET="run test clang package"
+	@$(MAKE) bare SUITE=trixie TARGET="run test clang images package"
 	@$(MAKE) test-asan
 	@$(MAKE) test-tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600

@@ -34,6 +34,8 @@ rm -rf --one-file-system "$root"
 mkdir -p "$root"
 tar -C "$root" --exclude='./dev/*' -xf "$root.tar"
 rm "$root.tar"
+# buildah, which makes images there, expects its root to be a mount.
+mount --bind "$root" "$root"
 for folder in sys dev; do
   mount --rbind --make-rslave "/$folder" "$root/$folder"
 done
