@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs commands in a clone of HEAD on a bare Debian, as a newcomer's machine is:
 #   bare.sh SUITE COMMAND...    e.g. bare.sh trixie "make run" "make test"
+#   bare.sh --here COMMAND...   in this very checkout, with what it has built and with the caches of the user, on a bare
+#                               system of the release that this machine has: what is missing then is in no list
 # It makes the system in build/bare/SUITE anew each time, with no packages but make, git and ca-certificates, and
 # runs the commands there one after another, until one fails, with no variable set but those by which this machine
 # reaches package registries. The system stays until the next run: to look into it, run
@@ -10,9 +12,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-[ $# -ge 2 ] || { echo 'usage: bare.sh SUITE COMMAND...    e.g. bare.sh trixie "make run"' >&2; exit 64; }
+[ $# -ge 2 ] || { echo 'usage: bare.sh SUITE|--here COMMAND...    e.g. bare.sh trixie "make run"' >&2; exit 64; }
 suite=$1
 shift
+here=
+if [ "$suite" = --here ]; then
+  here=1
+  suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+fi
 root=$PWD/build/bare/$suite
 
 mkdir -p build/bare
@@ -26,7 +33,7 @@ if [ "${MUSTER_BARE_INSIDE:-}" = "" ]; then
   started=$SECONDS
   mmdebstrap --quiet --variant=minbase --include=make,git,ca-certificates "$suite" "$root.tar" ${MIRROR:+"$MIRROR"}
   echo "bare.sh: $suite with $(tar -tf "$root.tar" | wc -l) files, $((SECONDS - started)) s"
-  MUSTER_BARE_INSIDE=1 exec "${namespaces[@]}" "$0" "$suite" "$@"
+  MUSTER_BARE_INSIDE=1 exec "${namespaces[@]}" deploy/setup/bare.sh "$([ "$here" ] && echo --here || echo "$suite")" "$@"
 fi
 
 # From here on this process has namespaces of its own, in which it is root.
@@ -52,7 +59,16 @@ for name in {http,https,ftp,no,all}_proxy {HTTP,HTTPS,FTP,NO,ALL}_PROXY PIP_{IND
   [ -z "${!name:-}" ] || variables+=("$name=${!name}")
 done
 
-git -c safe.directory='*' clone --quiet --no-local . "$root/root/muster"
+if [ "$here" ]; then
+  folder=$PWD
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}
+  mkdir -p "$root$folder" "$cache" "$root/root/.cache"
+  mount --bind "$folder" "$root$folder"
+  mount --bind "$cache" "$root/root/.cache"
+else
+  folder=/root/muster
+  git -c safe.directory='*' clone --quiet --no-local . "$root$folder"
+fi
 inside() {
   chroot "$root" /usr/bin/env -i "${variables[@]}" /bin/bash -c "$1"
 }
@@ -61,7 +77,7 @@ for command; do
   started=$SECONDS
   echo "bare.sh: $suite: $command"
   code=0
-  inside "cd /root/muster && $command" </dev/null || code=$?
+  inside "cd $folder && $command" </dev/null || code=$?
   echo "bare.sh: $suite: $command: ended with $code after $((SECONDS - started)) s"
   [ "$code" = 0 ] || exit "$code"
 done

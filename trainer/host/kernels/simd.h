@@ -413,10 +413,10 @@ inline void for_vectors(int64_t rows, int64_t columns, Function function) {
 // Calls function(Yes or No): a condition that is the same for all iterations of a loop is decided
 // before the loop.
 struct Yes {
-  static constexpr bool value = true;
+  static constexpr bool kValue = true;
 };
 struct No {
-  static constexpr bool value = false;
+  static constexpr bool kValue = false;
 };
 template <typename Function>
 inline void decide(bool condition, Function function) {

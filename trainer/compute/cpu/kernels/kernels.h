@@ -350,9 +350,10 @@ struct Kernels {
   X(gemm_update) X(sparse_update) X(measure) X(measure_gradient) X(update_state)
 // clang-format on
 
-#define MUSTER_ONE_MORE(kernel) +1
-inline constexpr int64_t kKernels = 0 MUSTER_KERNELS(MUSTER_ONE_MORE);
-#undef MUSTER_ONE_MORE
+#define MUSTER_NUMBER(kernel) kernel,
+enum class KernelNumber : int64_t { MUSTER_KERNELS(MUSTER_NUMBER) count };
+#undef MUSTER_NUMBER
+inline constexpr auto kKernels = static_cast<int64_t>(KernelNumber::count);
 static_assert(sizeof(Kernels) ==
                   sizeof(Kernels::name) + sizeof(Kernels::lanes) + kKernels * sizeof(Kernels::gemm),
               "MUSTER_KERNELS lacks a kernel of the table");
