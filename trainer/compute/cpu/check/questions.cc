@@ -568,15 +568,15 @@ void ask_rounding_there_and_back(Sheet& s) {
 }  // namespace
 
 std::span<const Question> questions() {
-  constexpr auto always = [](const Kernels&) { return true; };
+  constexpr auto kAlways = [](const Kernels&) { return true; };
 #define MUSTER_QUESTION(kernel) \
   Question{#kernel, ask_##kernel, [](const Kernels& k) { return k.kernel != nullptr; }},
   static constexpr std::array kQuestions{
       MUSTER_KERNELS(MUSTER_QUESTION)  //
-      Question{"Arithmetic::add", ask_sum, always},
-      Question{"Arithmetic::to_bfloat16", ask_rounding, always},
-      Question{"Arithmetic::from_bfloat16", ask_widening, always},
-      Question{"Arithmetic::round_to_bfloat16", ask_rounding_there_and_back, always}};
+      Question{"Arithmetic::add", ask_sum, kAlways},
+      Question{"Arithmetic::to_bfloat16", ask_rounding, kAlways},
+      Question{"Arithmetic::from_bfloat16", ask_widening, kAlways},
+      Question{"Arithmetic::round_to_bfloat16", ask_rounding_there_and_back, kAlways}};
 #undef MUSTER_QUESTION
   return kQuestions;
 }
