@@ -4,8 +4,8 @@
 
 namespace muster::compute::cpu {
 
-// What GCC 14.2 made of two kernels at -O3, here of one and for every set but the generic one: the
-// gradient is written where it must be added.
+// The fault that GCC 14.2 made in two kernels at -O3, here in one of them and in every set but the
+// generic one: the gradient is written where it must be added.
 const Kernels& kernels(host::InstructionSet set) {
   if (set == host::InstructionSet::generic) return generic_kernels();
   static Kernels faulty = avx2_kernels();

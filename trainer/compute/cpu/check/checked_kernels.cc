@@ -60,27 +60,24 @@ void pack_row_pairs(int64_t rows, int64_t columns, const float* in, int64_t ldi,
   }
 }
 
-void pack(const NormalizedTile& t, const std::vector<float>& values) {
+// Packs the floats that `kernel` writes to the tile's member `to`.
+void pack_floats(NormalizedTile t, void (*kernel)(const NormalizedTile&),
+                 float* NormalizedTile::*to) {
+  std::vector<float> floats(static_cast<size_t>(t.places * t.channels));
+  t.*to = floats.data();
+  kernel(t);
   if (t.rows != nullptr)
-    pack_rows(t.places, t.channels, values.data(), t.channels, t.rows, (t.channels + 1) / 2);
+    pack_rows(t.places, t.channels, floats.data(), t.channels, t.rows, (t.channels + 1) / 2);
   if (t.row_pairs != nullptr)
-    pack_row_pairs(t.places, t.channels, values.data(), t.channels, t.row_pairs, t.channels);
+    pack_row_pairs(t.places, t.channels, floats.data(), t.channels, t.row_pairs, t.channels);
 }
 
 void normalized_value_pairs(const NormalizedTile& tile) {
-  std::vector<float> values(static_cast<size_t>(tile.places * tile.channels));
-  NormalizedTile t = tile;
-  t.y = values.data();
-  generic_kernels().normalized_values(t);
-  pack(t, values);
+  pack_floats(tile, generic_kernels().normalized_values, &NormalizedTile::y);
 }
 
 void normalized_gradient_pairs(const NormalizedTile& tile) {
-  std::vector<float> values(static_cast<size_t>(tile.places * tile.channels));
-  NormalizedTile t = tile;
-  t.dz = values.data();
-  generic_kernels().normalized_gradient(t);
-  pack(t, values);
+  pack_floats(tile, generic_kernels().normalized_gradient, &NormalizedTile::dz);
 }
 
 Kernels plain_kernels() {
@@ -115,7 +112,8 @@ void require_right(InstructionSet set) {
 std::string why_wrong(const Kernels& kernels, InstructionSet set) {
   const Kernels plain = plain_kernels();
   const int64_t lanes = kernels.lanes;
-  // Vectors that are whole and such as are not, in odd and even numbers of them.
+  // Both numbers of columns have whole vectors and a part of one; the first has an even number of
+  // whole vectors, the second an odd one.
   for (const Extent& extent : {Extent{5, 3 * lanes - 1, 3, true}, Extent{5, lanes + 1, 3, false}}) {
     for (const Question& question : questions()) {
       if (!question.is_in(kernels)) continue;

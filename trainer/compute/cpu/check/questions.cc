@@ -163,7 +163,7 @@ void ask_count_nonzero(Sheet& s) {
   s.tell(static_cast<double>(s.kernels().count_nonzero(n, s.mostly_zeros(n))));
 }
 
-// What lies behind the last entry may differ: whole vectors are stored there.
+// Kernels store whole vectors, so that the numbers behind the last entry may differ.
 void ask_list_nonzeros(Sheet& s) {
   ListNonzeros l;
   l.rows = s.rows();

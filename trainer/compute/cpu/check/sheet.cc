@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kBehind = 32;  // numbers behind each array: a whole vector of any set
 
-// What arrays are filled with, from different numbers on.
+// Arrays are filled with these numbers, each array from another one on.
 std::span<const float> small_numbers() {
   static const auto numbers = [] {
     std::array<float, 1024> some{};

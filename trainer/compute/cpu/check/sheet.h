@@ -18,7 +18,7 @@ struct Extent {
   bool accumulate = false;
 };
 
-// What is asked, and by whom it is answered.
+// The shape of a question, and the tables that answer it.
 struct Asked {
   const Kernels& kernels;
   const host::Arithmetic& arithmetic;
@@ -40,21 +40,19 @@ class Sheet {
   int64_t ld() const { return columns() + asked_.extent.padding; }
   bool accumulate() const { return asked_.extent.accumulate; }
 
-  // New arrays of n numbers, with some more behind them. They are multiples of 1/8 from -2 to 2, so
-  // that products and sums of a few have no rounding; from 1/8 to 2 and 1/8; such numbers, most of
-  // which are zeros; thirds of such numbers, which bfloat16 must round.
+  // Each returns a new array of n numbers, with some more behind them. Those of floats() are
+  // multiples of 1/8 from -2 to 2, so that products and sums of a few have no rounding.
   float* floats(int64_t n);
-  float* positive(int64_t n);
-  float* mostly_zeros(int64_t n);
-  float* thirds(int64_t n);
-  // The same as floats() as bfloat16, n of them; for pairs of them too.
+  float* positive(int64_t n);      // from 1/8 to 2 and 1/8
+  float* mostly_zeros(int64_t n);  // at least 0
+  float* thirds(int64_t n);        // thirds of those of floats(), which bfloat16 must round
+  // The numbers of floats() as bfloat16: n of them, or n pairs.
   uint16_t* halves(int64_t n);
   float* pairs(int64_t n) { return reinterpret_cast<float*>(halves(2 * n)); }
-  // Zeros.
-  uint32_t* words(int64_t n);
+  uint32_t* words(int64_t n);  // zeros
   float* matrix() { return floats(rows() * ld()); }
   float* row() { return floats(columns()); }
-  // What a kernel returns.
+  // Keeps a number that a kernel has returned.
   void tell(double number);
 
   // Returns in what two sheets of the same question differ: "expected 2, found 3"; "" if in

@@ -450,7 +450,7 @@ float number_at(const void* numbers, bool half, int64_t at) {
 void round_first(void* numbers, const float* unrounded, int64_t count) {
   if (unrounded != nullptr) to_bfloat16(count, unrounded, numbers);
 }
-// What a tile's place r and channel c have: z, y before its bounds, g, and the offset.
+// The numbers of one place and channel of a tile: y is not clamped yet, and `at` is their offset.
 struct Place {
   int64_t at;
   double z, y, g;
@@ -496,24 +496,20 @@ void normalized_statistics(const TileStatistics& t) {
     t.spread[c] = as_float(spread);
   }
 }
-void pack(const NormalizedTile& t, const std::vector<float>& values) {
-  const int64_t channels = t.channels;
-  pack_rows(t.places, channels, values.data(), channels, t.rows, (channels + 1) / 2);
-  pack_row_pairs(t.places, channels, values.data(), channels, t.row_pairs, channels);
+// Packs the floats that `kernel` writes to the tile's member `to`.
+void pack_floats(NormalizedTile t, void (*kernel)(const NormalizedTile&),
+                 float* NormalizedTile::*to) {
+  std::vector<float> floats(static_cast<size_t>(t.places * t.channels));
+  t.*to = floats.data();
+  kernel(t);
+  pack_rows(t.places, t.channels, floats.data(), t.channels, t.rows, (t.channels + 1) / 2);
+  pack_row_pairs(t.places, t.channels, floats.data(), t.channels, t.row_pairs, t.channels);
 }
 void normalized_value_pairs(const NormalizedTile& t) {
-  std::vector<float> values(static_cast<size_t>(t.places * t.channels));
-  NormalizedTile floats = t;
-  floats.y = values.data();
-  normalized_values(floats);
-  pack(t, values);
+  pack_floats(t, normalized_values, &NormalizedTile::y);
 }
 void normalized_gradient_pairs(const NormalizedTile& t) {
-  std::vector<float> values(static_cast<size_t>(t.places * t.channels));
-  NormalizedTile floats = t;
-  floats.dz = values.data();
-  normalized_gradient(floats);
-  pack(t, values);
+  pack_floats(t, normalized_gradient, &NormalizedTile::dz);
 }
 
 float softmax(int64_t n, const float* x, float* out, int64_t label) {
