@@ -11,6 +11,7 @@
 #include "common/documents/malformed_yaml.h"
 #include "common/documents/scalar.h"
 #include "common/system/file.h"
+#include "common/text/byte_order_mark.h"
 
 namespace muster {
 
@@ -21,15 +22,15 @@ constexpr size_t kMaxBytes = size_t{4} << 20;
 // may be more than 64 levels, because a block of text may look as if it opened some.
 constexpr size_t kMaxOpenBrackets = 1000;
 
-void require_text(std::string_view text, const std::string& source) {
+void require_text(std::string_view text, const std::string& source, int lines_before) {
   if (text.size() > kMaxBytes) {
     throw Malformed(source, "at most 4 MiB of text", std::to_string(text.size()) + " bytes");
   }
   if (const int line = line_of_excess_bracket(text, kMaxOpenBrackets); line > 0)
-    throw Malformed(source + ":" + std::to_string(line), "at most 64 levels of nesting", "more");
+    throw Malformed(source + ":" + std::to_string(lines_before + line), "at most 64 levels of nesting", "more");
   const size_t bad = find_bad_text(text);
   if (bad == std::string_view::npos) return;
-  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
+  const auto line = lines_before + 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
   const int byte = static_cast<unsigned char>(text[bad]);
   throw Malformed(source + ":" + std::to_string(line),
                   byte < 0x80 ? "text without control characters" : "UTF-8 text",
@@ -130,24 +131,26 @@ const Document::Lines* Document::Lines::find(std::string_view child) const {
   return nullptr;
 }
 
-Document Document::parse(std::string_view text, std::string source) {
+Document Document::parse(std::string_view text, std::string source, int lines_before) {
   Document document;
   document.source_ = std::move(source);
-  require_text(text, document.source_);
+  text = without_byte_order_mark(text);
+  require_text(text, document.source_, lines_before);
   std::istringstream stream{std::string(text)};
   try {
     YAML::Parser parser(stream);
-    Builder builder(document);
+    Builder builder(document, lines_before);
     while (parser.HandleNextDocument(builder)) {
     }
+    builder.require_text_as_keys();
     const YAML::Mark last = builder.last_quoted();
     if (is_unclosed_quote(text, byte_of(text, last)))
-      throw Malformed(place_in(document.source_, last),
+      throw Malformed(place_in(document.source_, last, lines_before),
                       "a closing quote of the text that begins here", "the end of the text");
   } catch (const YAML::Exception& error) {
     const YAML::Mark mark = place_of(error, text);
     const auto [expected, found] = in_plain_words(error.msg, text, byte_of(text, mark));
-    throw Malformed(place_in(document.source_, mark), expected, found);
+    throw Malformed(place_in(document.source_, mark, lines_before), expected, found);
   }
   return document;
 }
@@ -163,6 +166,14 @@ Document Document::of(Json value, const Document& original, std::vector<Renamed>
   Document document = original;
   document.value_ = std::move(value);
   document.renamed_ = std::move(renamed);
+  return document;
+}
+
+Document Document::part(std::string_view path) const {
+  Document document;
+  document.source_ = source_;
+  document.value_ = *find(path);
+  document.lines_ = nearest_lines(path);
   return document;
 }
 

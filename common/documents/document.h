@@ -29,9 +29,9 @@ class Malformed : public Invalid {
   std::string found_;
 };
 
-// A YAML (or JSON) text as a JSON value that remembers where each part stood. Scalars are typed by
-// YAML 1.2's core schema: 12 is an integer, "12" a string, null/~ null, true/false a boolean.
-// Numbers that JSON cannot represent (.inf, .nan, 1e999) stay text, which no numeric field accepts.
+// A YAML (or JSON) text as a JSON value that remembers where each part stood. Scalars are typed as
+// kubectl types them (plain_scalar() in scalar.h): 12 is an integer, "12" a string, null/~ null,
+// true/yes/on a boolean. 1e999 stays text, which no numeric field accepts; .inf and .nan are refused.
 // An alias (*name) is a copy of its anchor's value (&name); the field << of an object merges
 // another object, or a list of them, into it, and must not bring fields that stand before it.
 // Limits, so that hostile input stays cheap: UTF-8 text of 4 MiB, 64 levels, 100,000 values, keys
@@ -40,8 +40,9 @@ class Malformed : public Invalid {
 class Document {
  public:
   // `source` names the text in errors ("job.yaml"). Throws Malformed on malformed YAML, duplicate
-  // keys, several documents in one text, or a limit passed. An empty text is null.
-  static Document parse(std::string_view text, std::string source);
+  // keys, several documents in one text, or a limit passed. An empty text is null. Lines are counted
+  // from `lines_before`, where the text is a later part of the source.
+  static Document parse(std::string_view text, std::string source, int lines_before = 0);
   static Document load(const std::filesystem::path& path);
   // Makes a document from a value that comes from no text; it has no lines.
   static Document of(Json value, std::string source);
@@ -52,6 +53,9 @@ class Document {
   // Makes a document from a value that was made from `original`: it has the source and the lines of
   // that one. `renamed` has what the original calls otherwise; all else has the same path there.
   static Document of(Json value, const Document& original, std::vector<Renamed> renamed);
+
+  // Returns the value at `path` as a document of its own, with its lines. Precondition: it is there.
+  Document part(std::string_view path) const;
 
   const Json& value() const { return value_; }
   Json& value() { return value_; }

@@ -50,8 +50,9 @@ Size size_of(const Json& value) {
 
 }  // namespace
 
-std::string place_in(const std::string& source, const YAML::Mark& mark) {
-  return source + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);
+std::string place_in(const std::string& source, const YAML::Mark& mark, int lines_before) {
+  return source + ":" + std::to_string(lines_before + mark.line + 1) + ":" +
+         std::to_string(mark.column + 1);
 }
 
 void Document::Builder::OnDocumentStart(const YAML::Mark& mark) {
@@ -62,7 +63,7 @@ void Document::Builder::OnDocumentStart(const YAML::Mark& mark) {
 
 void Document::Builder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
   if (documents_ > 1 && stack_.empty()) return;  // a closing "---"
-  Part part{nullptr, {"", mark.line + 1, {}}};
+  Part part{nullptr, {"", line_of(mark), {}}};
   keep(mark, anchor, part);
   add(mark, std::move(part));
 }
@@ -75,7 +76,7 @@ void Document::Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   }
   count_copy(mark, found->second.value);
   Part part = found->second;
-  part.lines.line = mark.line + 1;
+  part.lines.line = line_of(mark);
   add(mark, std::move(part));
 }
 
@@ -88,9 +89,31 @@ void Document::Builder::OnScalar(const YAML::Mark& mark, const std::string& tag,
   }
   const bool is_plain = tag == "?";
   if (!is_plain) last_quoted_ = mark;
-  Part part{is_plain && !is_key() ? plain_scalar(text) : Json(text), {"", mark.line + 1, {}}};
+  Part part{is_plain ? typed(mark, text) : Json(text), {"", line_of(mark), {}}};
   keep(mark, anchor, part);
   add(mark, std::move(part), is_plain && text == "<<");
+}
+
+// Returns a plain text with its type. A key must be text: kubectl would make "true" of the key `on`.
+Json Document::Builder::typed(const YAML::Mark& mark, const std::string& text) {
+  const char* const quoted = "; put it between quotes where a text is meant";
+  Json value;
+  try {
+    value = plain_scalar(text);
+  } catch (const Invalid& error) {
+    fail(mark, "a value", error.what() + std::string(quoted));
+  }
+  if (!is_key() || value.is_string() || value.is_null()) return value;
+  if (!no_text_as_key_) {
+    const char* kind = value.is_boolean() ? "a boolean" : "a number";
+    no_text_as_key_.emplace(place_in(document_.source_, mark, lines_before_), "a field's name",
+                            text + ", which is " + kind + " in YAML" + quoted);
+  }
+  return text;
+}
+
+void Document::Builder::require_text_as_keys() const {
+  if (no_text_as_key_) throw *no_text_as_key_;
 }
 
 void Document::Builder::OnSequenceStart(const YAML::Mark& mark, const std::string& tag,
@@ -106,7 +129,7 @@ void Document::Builder::OnMapStart(const YAML::Mark& mark, const std::string& ta
 }
 
 void Document::Builder::fail(const YAML::Mark& mark, std::string expected, std::string found) {
-  throw Malformed(place_in(document_.source_, mark), std::move(expected), std::move(found));
+  throw Malformed(place_in(document_.source_, mark, lines_before_), std::move(expected), std::move(found));
 }
 
 void Document::Builder::refuse_tag(const YAML::Mark& mark, const std::string& tag,
@@ -152,7 +175,7 @@ void Document::Builder::push(const YAML::Mark& mark, Json container, YAML::ancho
   if (is_key()) fail(mark, "a field's name", "a list or an object as a key");
   if (stack_.size() >= kMaxLevels) fail(mark, "at most 64 levels of nesting", "more");
   Level& level = stack_.emplace_back();
-  level.part = {std::move(container), {"", mark.line + 1, {}}};
+  level.part = {std::move(container), {"", line_of(mark), {}}};
   level.mark = mark;
   level.anchor = anchor;
 }
@@ -209,7 +232,7 @@ void Document::Builder::place(Part part) {
     level.has_key = false;
     if (level.merges) return merge(level, std::move(part));
     part.lines.key = level.key;
-    part.lines.line = level.key_mark.line + 1;
+    part.lines.line = line_of(level.key_mark);
     // This does not use operator[], which searches: the keys are known to be new.
     level.part.value.get_ref<Json::object_t&>().emplace_back(level.key, std::move(part.value));
   }

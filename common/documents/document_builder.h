@@ -4,6 +4,7 @@
 #include <yaml-cpp/mark.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -12,15 +13,17 @@
 
 namespace muster {
 
-// Returns the place as text, such as "job.yaml:3:7".
-std::string place_in(const std::string& source, const YAML::Mark& mark);
+// Returns the place as text, such as "job.yaml:3:7". `lines_before` is the number of lines of the
+// source before the text in which the mark counts.
+std::string place_in(const std::string& source, const YAML::Mark& mark, int lines_before);
 
 // Builds a document's value and lines from yaml-cpp's events. Containers are assembled on an
 // explicit stack and moved into their parent when they end. An alias is a copy of its anchor's
 // value and keeps the lines of the anchor's value. Throws Malformed.
 class Document::Builder : public YAML::EventHandler {
  public:
-  explicit Builder(Document& document) : document_(document) {}
+  Builder(Document& document, int lines_before)
+      : document_(document), lines_before_(lines_before) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override;
   void OnDocumentEnd() override {}
@@ -34,6 +37,10 @@ class Document::Builder : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override;
   void OnSequenceEnd() override { pop(); }
   void OnMapEnd() override { pop(); }
+
+  // Throws Malformed if a key is no text. The parser must have come to the end of the document: it
+  // may have taken the last entry of a list that nobody has closed for a key.
+  void require_text_as_keys() const;
 
   // Returns where the last text that is not plain began, such as one between quotes.
   YAML::Mark last_quoted() const { return last_quoted_; }
@@ -59,6 +66,7 @@ class Document::Builder : public YAML::EventHandler {
 
   [[noreturn]] void fail(const YAML::Mark& mark, std::string expected, std::string found);
   void refuse_tag(const YAML::Mark& mark, const std::string& tag, const char* allowed);
+  Json typed(const YAML::Mark& mark, const std::string& text);
   bool is_key() const;
   void count(const YAML::Mark& mark);
   void count_copy(const YAML::Mark& mark, const Json& value);
@@ -71,9 +79,13 @@ class Document::Builder : public YAML::EventHandler {
   void merge(Level& level, Part part);
   void merge_object(Level& level, Part object);
 
+  int line_of(const YAML::Mark& mark) const { return lines_before_ + mark.line + 1; }
+
   Document& document_;
+  const int lines_before_;
   std::vector<Level> stack_;
   std::map<YAML::anchor_t, Part> anchors_;
+  std::optional<Malformed> no_text_as_key_;
   YAML::Mark last_quoted_ = YAML::Mark::null_mark();
   int documents_ = 0;
   size_t values_ = 0;

@@ -1,8 +1,9 @@
 #include "common/documents/scalar.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <utility>
+#include <span>
 
 namespace muster {
 
@@ -18,11 +19,10 @@ size_t skip_digits(std::string_view text, size_t at) {
 }
 
 // [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
-bool is_number(std::string_view text, bool& integral) {
+bool is_decimal(std::string_view text) {
   size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   const size_t whole = skip_digits(text, at) - at;
   at += whole;
-  integral = at == text.size();
   if (at < text.size() && text[at] == '.') {
     const size_t fraction = skip_digits(text, at + 1) - (at + 1);
     if (whole == 0 && fraction == 0) return false;
@@ -40,76 +40,111 @@ bool is_number(std::string_view text, bool& integral) {
   return at == text.size();
 }
 
-// Returns null if not even a float can hold the integer.
-Json integer(std::string_view digits, int base) {
-  const char* end = digits.data() + digits.size();
-  int64_t value = 0;
-  if (auto [at, error] = std::from_chars(digits.data(), end, value, base);
-      error == std::errc() && at == end) {
-    return value;
+// Removes the base that the digits begin with (0x1f, 0o17, 017, 0b1), and returns it.
+int take_base(std::string_view& digits) {
+  if (digits.size() < 2 || digits[0] != '0') return 10;
+  switch (digits[1]) {
+    case 'x':
+    case 'X':
+      digits.remove_prefix(2);
+      return 16;
+    case 'o':
+    case 'O':
+      digits.remove_prefix(2);
+      return 8;
+    case 'b':
+    case 'B':
+      digits.remove_prefix(2);
+      return 2;
+    default:
+      digits.remove_prefix(1);
+      return 8;
   }
-  uint64_t large = 0;
-  if (auto [at, error] = std::from_chars(digits.data(), end, large, base);
-      error == std::errc() && at == end) {
-    return large;
-  }
-  double huge = 0;
-  if (base == 10) {
-    const auto result = std::from_chars(digits.data(), end, huge);
-    return result.ec == std::errc() ? Json(huge) : Json();
-  }
-  for (const char c : digits) huge = huge * base + (is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
-  return std::isfinite(huge) ? Json(huge) : Json();
 }
 
-// Returns the digits of 0x1f or 0o17, and their base; 0 for other text.
-std::pair<std::string_view, int> based_digits(std::string_view text) {
-  if (text.size() < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'o')) return {text, 0};
-  const bool hex = text[1] == 'x';
-  const std::string_view digits = text.substr(2);
-  if (digits.find_first_not_of(hex ? "0123456789abcdefABCDEF" : "01234567") != digits.npos) {
-    return {text, 0};
+// Returns null for a text that is no whole number within int64, or for one of uint64 the nearest
+// float64: kubectl's reader of JSON does the same.
+Json whole_number(std::string_view text) {
+  const bool is_signed = text[0] == '-' || text[0] == '+';
+  const bool negative = text[0] == '-';
+  text.remove_prefix(is_signed ? 1 : 0);
+  const int base = take_base(text);
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return nullptr;
+  constexpr uint64_t kLimit = uint64_t{1} << 63;
+  if (negative) return value <= kLimit ? Json(static_cast<int64_t>(~value + 1)) : Json();
+  if (value < kLimit) return static_cast<int64_t>(value);
+  return is_signed ? Json() : Json(static_cast<double>(value));
+}
+
+// Go's strconv.ParseFloat takes underscores only between digits.
+bool parts_digits(std::string_view text) {
+  for (size_t at = text.find('_'); at != text.npos; at = text.find('_', at + 1)) {
+    if (!is_digit(text[at - 1]) || at + 1 == text.size() || !is_digit(text[at + 1])) return false;
   }
-  return {digits, hex ? 16 : 8};
+  return true;
 }
 
-bool is_not_finite(const std::string& text) {
-  if (text == ".nan" || text == ".NaN" || text == ".NAN") return true;
-  const std::string unsigned_text =
-      text.empty() || (text[0] != '-' && text[0] != '+') ? text : text.substr(1);
-  return unsigned_text == ".inf" || unsigned_text == ".Inf" || unsigned_text == ".INF";
-}
-
-// Returns the text itself if it is no number; null for a number that JSON cannot represent.
-Json number(const std::string& text) {
-  if (is_not_finite(text)) return nullptr;
-  if (const auto [digits, base] = based_digits(text); base != 0) return integer(digits, base);
-  bool integral = false;
-  if (!is_number(text, integral)) return text;
-  const std::string_view digits = std::string_view(text).substr(text[0] == '+' ? 1 : 0);
-  if (integral) return integer(digits, 10);
+// Precondition: is_decimal(text). Returns an infinity for a number that is too large.
+double decimal(std::string_view text) {
+  if (text[0] == '+') text.remove_prefix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  // A result out of range is too large or too small; a number that is too small is as good as zero.
-  if (error == std::errc::result_out_of_range) value = std::strtod(text.c_str(), nullptr);
-  if (!std::isfinite(value)) return nullptr;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // A number that is too small is zero.
+  if (error == std::errc::result_out_of_range)
+    value = std::strtod(std::string(text).c_str(), nullptr);
   return value;
 }
+
+// JSON has one kind of number: kubectl sends 1.0 and 1e3 as 1 and 1000.
+Json as_json(double value) {
+  constexpr double kLimit = 9223372036854775808.0;
+  const bool is_whole = value == std::trunc(value) && value >= -kLimit && value < kLimit;
+  return is_whole ? Json(static_cast<int64_t>(value)) : Json(value);
+}
+
+bool begins_as_number(std::string_view text) {
+  return !text.empty() && (is_digit(text[0]) || text[0] == '-' || text[0] == '+' || text[0] == '.');
+}
+
+// Returns the text itself if it is no number that float64 has.
+Json number(const std::string& text) {
+  if (!begins_as_number(text) || (text[0] == '.' && !parts_digits(text))) return text;
+  std::string plain = text;
+  std::erase(plain, '_');
+  if (Json whole = whole_number(plain); !whole.is_null()) return whole;
+  if (!is_decimal(plain)) return text;
+  const double value = decimal(plain);
+  return std::isfinite(value) ? as_json(value) : Json(text);
+}
+
+using Words = std::span<const std::string_view>;
+
+bool is_in(const std::string& text, Words words) {
+  return std::ranges::find(words, text) != words.end();
+}
+
+constexpr std::string_view kNull[] = {"", "~", "null", "Null", "NULL"};
+constexpr std::string_view kTrue[] = {"y",    "Y",    "yes", "Yes", "YES", "true",
+                                      "True", "TRUE", "on",  "On",  "ON"};
+constexpr std::string_view kFalse[] = {"n",     "N",     "no",  "No",  "NO", "false",
+                                       "False", "FALSE", "off", "Off", "OFF"};
+constexpr std::string_view kNotFinite[] = {".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
+                                           "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
 
 }  // namespace
 
 Json plain_scalar(const std::string& text) {
-  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") {
-    return nullptr;
-  }
-  if (text == "true" || text == "True" || text == "TRUE") return true;
-  if (text == "false" || text == "False" || text == "FALSE") return false;
-  Json value = number(text);
-  return value.is_null() ? Json(text) : value;
+  if (is_in(text, kNull)) return nullptr;
+  if (is_in(text, kTrue)) return true;
+  if (is_in(text, kFalse)) return false;
+  if (is_in(text, kNotFinite)) throw Invalid(text + ", which JSON does not have");
+  return number(text);
 }
 
 bool is_beyond_numbers(const std::string& text) {
-  return number(text).is_null();
+  return begins_as_number(text) && is_decimal(text) && !std::isfinite(decimal(text));
 }
 
 size_t find_bad_text(std::string_view text) {

@@ -19,6 +19,7 @@ constexpr std::chrono::milliseconds kLook{1000};
 struct Newest {
   Mutex mutex;
   std::vector<Stall> stalls MUSTER_GUARDED_BY(mutex);
+  std::vector<const KnownStall*> known MUSTER_GUARDED_BY(mutex);
 };
 
 // Other threads may ask until the process has ended: it is never destroyed.
@@ -108,9 +109,26 @@ HangGuard::~HangGuard() {
   publish({});
 }
 
+KnownStall::KnownStall(std::string doing) : doing_(std::move(doing)), since_(Clock::now()) {
+  const MutexLock lock(newest().mutex);
+  newest().known.push_back(this);
+}
+
+KnownStall::~KnownStall() {
+  const MutexLock lock(newest().mutex);
+  std::erase(newest().known, this);
+}
+
 std::vector<Stall> current_stalls() {
   const MutexLock lock(newest().mutex);
-  return newest().stalls;
+  std::vector<Stall> stalls = newest().stalls;
+  for (const KnownStall* known : newest().known) {
+    Stall& stall = stalls.emplace_back();
+    stall.kind = WatchedWork::Kind::storage;
+    stall.doing = known->doing_;
+    stall.lasted = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - known->since_);
+  }
+  return stalls;
 }
 
 }  // namespace muster

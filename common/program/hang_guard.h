@@ -27,7 +27,23 @@ class HangGuard {
   std::unique_ptr<Impl> impl_;
 };
 
-// Returns what this process's guard has found to stand still at its last look. Thread-safe.
+// A wait for the storage that its waiter knows of, such as one for room on a full disk: as long as it
+// exists, current_stalls() has it.
+class KnownStall {
+ public:
+  explicit KnownStall(std::string doing);  // Stall::doing
+  ~KnownStall();
+  KnownStall(const KnownStall&) = delete;
+  KnownStall& operator=(const KnownStall&) = delete;
+
+ private:
+  friend std::vector<Stall> current_stalls();
+  const std::string doing_;
+  const std::chrono::steady_clock::time_point since_;
+};
+
+// Returns what this process's guard has found to stand still at its last look, and the stalls that
+// are known. Thread-safe.
 std::vector<Stall> current_stalls();
 
 }  // namespace muster

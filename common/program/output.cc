@@ -1,5 +1,6 @@
 #include "common/program/output.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,6 +19,13 @@ bool has_lost_its_reader(int descriptor) {
 }
 
 }  // namespace
+
+void occupy_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The system gives the lowest number that is free.
+    if (::fcntl(descriptor, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
+  }
+}
 
 int finish_output(const std::string& program, int exit_code) {
   const int error = std::fflush(stdout) == 0 ? 0 : errno;

@@ -18,6 +18,11 @@ void print(FILE* out, fmt::format_string<Arguments...> format, Arguments&&... ar
   std::fwrite(text.data(), 1, text.size(), out);
 }
 
+// Opens those of the descriptors 0, 1 and 2 that the caller has closed, on nothing: otherwise the
+// first files that the program opens get their numbers, and its output. Writing there fails, as to
+// a closed descriptor. Call it before anything is opened.
+void occupy_standard_descriptors();
+
 // Flushes standard output. Returns `exit_code`; where something could not be written, says so on
 // standard error as `program` and returns kCannotWrite in the place of kSuccess. A closed pipe is
 // no failure: its reader had seen enough.

@@ -38,6 +38,10 @@ bool is_lasting(int error) {
     case ELOOP:
     case ENAMETOOLONG:
     case EFBIG:  // a limit of this process
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EXDEV:
+    case EINVAL:
       return true;
     default:
       return false;

@@ -1,13 +1,25 @@
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <system_error>
 
 namespace muster {
 
-// Returns the words for a value of errno, "No such file or directory". Thread-safe.
+// Returns the words for a value of errno, "No such file or directory"; of a limit of this process
+// also the name by which `ulimit` sets it. Thread-safe.
 inline std::string system_words(int error) {
-  return std::generic_category().message(error);
+  const std::string words = std::generic_category().message(error);
+  switch (error) {
+    case EMFILE:
+      return words + " (ulimit -n)";
+    case EFBIG:
+      return words + " (ulimit -f)";
+    case ENOMEM:
+      return words + " (of the machine, or ulimit -v)";
+    default:
+      return words;
+  }
 }
 
 }  // namespace muster

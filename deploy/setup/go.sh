@@ -45,9 +45,11 @@ find_go() {
   go=$toolchain/bin/go
 }
 
-# What the linker is told, so that a program of Kubernetes knows its own version.
+# What the linker is told, so that a program of Kubernetes, and helm, knows its own version.
 ld_flags() {
   local version major minor
+  version=$(sed -n 's/^.*[[:space:]]helm.sh\/helm\/v3 \(v[^ ]*\).*$/\1/p' "$1/go.mod")
+  [ -z "$version" ] || { printf '%s' "-s -w -X helm.sh/helm/v3/internal/version.version=$version"; return 0; }
   version=$(sed -n 's/^.*[[:space:]]k8s.io\/kubernetes v\([^ ]*\).*$/\1/p' "$1/go.mod")
   printf '%s' "-s -w"
   [ -n "$version" ] || return 0
@@ -74,7 +76,8 @@ build() {
 for tool; do
   read -r module package <<<"${packages[$tool]:-}"
   [ -n "$module" ] || { echo "go.sh: no tool is called $tool; there are: $("$0" | xargs)" >&2; exit 64; }
-  file=$cache/$(basename "$module")-$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-12)/$tool
+  digest=$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-12)
+  file=$cache/$(basename "$module")-$digest/$tool
   [ -x "$file" ] || build "$module" "$package" "$file"
   ln -sfn "$file" "build/tools/$tool"
 done

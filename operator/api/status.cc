@@ -69,6 +69,7 @@ Json to_json(const ReplicaRecord& record) {
   if (record.attempt != 0) value["attempt"] = record.attempt;
   if (record.restarts != 0) value["restarts"] = record.restarts;
   if (record.in_round) value["inRound"] = true;
+  if (record.failed_at) value["failedAt"] = format_time(*record.failed_at);
   if (record.succeeded) value["succeeded"] = true;
   if (record.failed) value["failed"] = true;
   if (record.exit_code) value["exitCode"] = *record.exit_code;
@@ -89,6 +90,7 @@ std::optional<ReplicaRecord> to_record(const Json& value) {
   record.attempt = count_at(value, "attempt");
   record.restarts = count_at(value, "restarts");
   record.in_round = bool_or(value, "inRound", false);
+  record.failed_at = time_at(value, "failedAt");
   record.succeeded = bool_or(value, "succeeded", false);
   record.failed = bool_or(value, "failed", false);
   if (member(value, "exitCode").is_number_integer()) record.exit_code = count_at(value, "exitCode");
@@ -126,6 +128,13 @@ bool JobStatus::is_true(const std::string& type) const {
 
 Time wall_time() {
   return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+}
+
+Time steady_time() {
+  using Clock = std::chrono::steady_clock;
+  static const Time first = wall_time();
+  static const Clock::time_point began = Clock::now();
+  return first + std::chrono::floor<milliseconds>(Clock::now() - began);
 }
 
 std::string format_time(Time time) {

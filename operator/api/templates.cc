@@ -7,6 +7,7 @@
 #include "common/documents/json.h"
 #include "common/text/nearest.h"
 #include "common/text/whole_number.h"
+#include "common/variables.h"
 #include "operator/api/pod_template.h"
 
 namespace muster::api {
@@ -102,7 +103,21 @@ class Checker {
       return;
     }
     const auto index = static_cast<size_t>(&container - &containers[0]);
+    if (training) check_name(container, child_path(containers_path, index));
     check_container(container, child_path(containers_path, index), training);
+  }
+
+  // A container with a program of its own may be meant to run beside the trainer, or in its place:
+  // only its name says which.
+  void check_name(const Json& container, const std::string& path) {
+    const std::string name = string_or(container, "name", "");
+    const bool has_program =
+        container.contains("image") || container.contains("command") || container.contains("args");
+    if (name == "trainer" || name == "tensorflow" || !has_program) return;
+    problems_.report(path + ".name",
+                     "trainer, for the job has spec.training and this is the only container",
+                     "'" + name + "'",
+                     "to run it beside the trainer, add {name: trainer} to the containers");
   }
 
   void check_container(const Json& container, const std::string& path, bool training) {
@@ -139,8 +154,17 @@ class Checker {
 }  // namespace
 
 bool is_reserved(const std::string& variable) {
-  if (variable == "MUSTER_HANG_SECONDS") return false;
-  return variable == "TF_CONFIG" || variable.starts_with("MUSTER_");
+  if (variable != "TF_CONFIG" && !variable.starts_with("MUSTER_")) return false;
+  const auto known = std::ranges::find(variables(), variable, &Variable::name);
+  return known == variables().end() || known->setter != Setter::user;
+}
+
+std::chrono::seconds grace_of(const Json& pod_template) {
+  // Longer than any grace that a person would wait for; keeps hostile numbers out of arithmetic.
+  constexpr int64_t kLongest = 24 * 3600;
+  const Json& spec = member(pod_template, "spec");
+  const int64_t grace = integer_or(spec, "terminationGracePeriodSeconds", kGraceSeconds);
+  return std::chrono::seconds(std::clamp<int64_t>(grace, 0, kLongest));
 }
 
 const Json& counting_container(const Json& pod_template) {

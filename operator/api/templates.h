@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "common/documents/problems.h"
@@ -11,8 +12,8 @@ namespace muster::api {
 // that is already there.
 void check_templates(const Document& document, Problems& problems);
 
-// Whether `variable` is one that Muster sets: TF_CONFIG and MUSTER_*, but for MUSTER_HANG_SECONDS,
-// which is the user's.
+// Whether a template may not set `variable`: TF_CONFIG and MUSTER_*, but for those that are the
+// user's (common/variables.h).
 bool is_reserved(const std::string& variable);
 
 // Returns the container that counts (named trainer, else tensorflow, else the only one) of a
@@ -21,6 +22,11 @@ const Json& counting_container(const Json& pod_template);
 // Returns that of a role's template. For a job that a TFJob owns, tensorflow goes before trainer:
 // it is the one that kubeflow.org/v1 looks at.
 const Json& counting_container(const TrainingJob& job, Role role);
+
+// The terminationGracePeriodSeconds of replicas of muster-trainer where a template has none.
+inline constexpr int kGraceSeconds = 120;
+// Returns the time from SIGTERM until a replica of this PodTemplateSpec is killed, at most a day.
+std::chrono::seconds grace_of(const Json& pod_template);
 
 // The resource that a container asks for to have GPUs of its own.
 inline constexpr const char* kGpus = "nvidia.com/gpu";

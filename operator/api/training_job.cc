@@ -200,6 +200,14 @@ bool keeps_checkpoints(const TrainingJob& job) {
   return !job.training.is_null() && job.storage_volume.is_object();
 }
 
+bool ends_with_its_pod(const Json& volume) {
+  return given(volume, "emptyDir") || given(volume, "ephemeral");
+}
+
+bool keeps_files(const TrainingJob& job) {
+  return job.storage_volume.is_object() && !ends_with_its_pod(job.storage_volume);
+}
+
 bool workers_may_change(const TrainingJob& job) {
   return job.elastic || (job.enable_dynamic_worker && job.training.is_null());
 }

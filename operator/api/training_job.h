@@ -88,6 +88,7 @@ struct ReplicaRecord {
   int restarts = 0;              // for failures that count; one round of failures uses up one
                                  // restart of backoffLimit
   bool in_round = false;         // it has failed in the last round, which is not over yet
+  std::optional<Time> failed_at;  // in that round: when it failed first
   bool succeeded = false;        // done: never run again
   bool failed = false;           // ended without success and not to be run again
   std::optional<int> exit_code;  // of the last ended attempt
@@ -217,6 +218,11 @@ std::optional<TrainingLength> length_of(const TrainingJob& job);
 
 // Whether the job of a cluster has checkpoints that outlive its pods.
 bool keeps_checkpoints(const TrainingJob& job);
+// Whether a volume (as in a pod's spec.volumes) belongs to one pod and ends with it: emptyDir, and
+// a claim that is made for the pod.
+bool ends_with_its_pod(const Json& volume);
+// Whether what the training writes is there when its pods are gone.
+bool keeps_files(const TrainingJob& job);
 
 // Whether workers come and go while the others keep running, each with the TF_CONFIG it began with.
 bool workers_may_change(const TrainingJob& job);

@@ -475,6 +475,7 @@ int run_guarded(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace muster;
+  occupy_standard_descriptors();
   setenv("MUSTER_LOG_FORMAT", "text", 0);  // for people, whatever standard error is
   log::initialize("muster");
   return finish_output("muster", cmd::run_guarded(argc, argv));

@@ -65,6 +65,9 @@ class Controller {
   void wake(const std::string& key);
   void wake(const std::string& key, api::Time at);
 
+  // Returns how often in a row a look at the job has failed.
+  int failures(const std::string& key) const { return queue_.failures(key); }
+
   // Looks at every job that is due, until `stop`, and returns in how long the next one is due, if
   // any is known. Several threads may call it if the Cluster allows that; only one of them at a
   // time looks at a job.

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 
+#include "common/digest.h"
 #include "common/documents/json.h"
 #include "common/documents/problems.h"
 #include "common/documents/schema.h"
@@ -72,6 +73,7 @@ class TfJobConversion {
     job = {{"apiVersion", "muster.dev/v1alpha1"}, {"kind", "TrainingJob"}};
     for (const char* field : {"name", "namespace", "labels", "annotations"})
       copy(manifest_["metadata"], field, job["metadata"], field);
+    job["metadata"]["name"] = job_name_of_tfjob(job["metadata"]["name"]);
     copy(policy_, "suspend", job["spec"], "suspend");
     set_managed_by();
     set_replicas();
@@ -198,6 +200,14 @@ class TfJobConversion {
 bool is_kubeflow_job(const Document& manifest) {
   return string_or(manifest.value(), "apiVersion", "").starts_with("kubeflow.org/") ||
          string_or(manifest.value(), "kind", "") == "TFJob";
+}
+
+std::string job_name_of_tfjob(const std::string& tfjob_name) {
+  constexpr size_t kLongest = 40;  // of a TrainingJob
+  constexpr size_t kDigestLength = 8;
+  if (tfjob_name.size() <= kLongest) return tfjob_name;
+  return tfjob_name.substr(0, kLongest - kDigestLength - 1) + "-" +
+         sha256(tfjob_name).substr(0, kDigestLength);
 }
 
 Converted convert_tfjob(Document manifest) {

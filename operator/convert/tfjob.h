@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "common/documents/document.h"
 #include "operator/convert/converted.h"
 
@@ -12,6 +14,10 @@ inline constexpr const char* kTrainingOperator = "kubeflow.org/training-operator
 // Whether the manifest says, by its apiVersion or as a TFJob, that it is a job of Kubeflow's
 // training-operator.
 bool is_kubeflow_job(const Document& manifest);
+
+// Returns the name of the TrainingJob that is made of a TFJob: the TFJob's own or, if that is too long
+// for a TrainingJob, the beginning of it and eight digits of its digest.
+std::string job_name_of_tfjob(const std::string& tfjob_name);
 
 // Makes a TrainingJob of a TFJob (kubeflow.org/v1): the same programs in the same roles, with the
 // same rules for restarts, success and the end. What the TrainingJob does otherwise is named in

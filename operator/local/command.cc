@@ -9,9 +9,6 @@ namespace muster::local {
 
 namespace {
 
-// Longer than any grace a person would wait for; keeps hostile numbers out of arithmetic.
-constexpr int64_t kLongestGrace = 24 * 3600;
-
 const std::string* find(const Variables& variables, const std::string& name) {
   const auto found = std::ranges::find(variables, name, &Variables::value_type::first);
   return found == variables.end() ? nullptr : &found->second;
@@ -76,9 +73,7 @@ ContainerCommand container_command(const Json& pod_template, const Variables& ou
     result.arguments.push_back(expand(word, result.variables));
   }
   result.working_directory = string_or(container, "workingDir", "");
-  const int64_t grace = integer_or(member(pod_template, "spec"), "terminationGracePeriodSeconds",
-                                   result.grace.count());
-  result.grace = std::chrono::seconds(std::clamp<int64_t>(grace, 0, kLongestGrace));
+  result.grace = api::grace_of(pod_template);
   return result;
 }
 

@@ -22,7 +22,7 @@ struct ContainerCommand {
   std::vector<std::string> arguments;
   Variables variables;              // ours, then the user's, which win but for reserved names
   std::string working_directory;    // empty: not said
-  std::chrono::seconds grace{120};  // terminationGracePeriodSeconds
+  std::chrono::seconds grace{0};    // from SIGTERM to SIGKILL
   // The variables that have no value here, and why: "DB_PASSWORD (secretKeyRef)".
   std::vector<std::string> left_out;
 };

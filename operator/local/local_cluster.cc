@@ -136,7 +136,7 @@ double LocalCluster::wall_seconds() const {
 }
 
 api::Time LocalCluster::now() const {
-  return api::wall_time();
+  return api::steady_time();
 }
 
 std::optional<api::TrainingJob> LocalCluster::get(const std::string& key) {

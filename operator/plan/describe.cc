@@ -83,8 +83,10 @@ std::string describe_end(const api::TrainingJob& job, const ObservedReplica& rep
   if (replica.phase == Phase::succeeded && !left_on_request(replica)) return text + " succeeded";
   const bool ended = !is_live(replica);
   if (left_as_asked(replica)) {
-    if (!replica.exit_code) return text + " was deleted";
-    return text + " was deleted and ended with exit code " + std::to_string(*replica.exit_code) +
+    const std::string was =
+        " was " + (api::is_disruption(replica.reason) ? words_for(replica.reason) : "deleted");
+    if (!replica.exit_code) return text + was;
+    return text + was + " and ended with exit code " + std::to_string(*replica.exit_code) +
            " (" + describe_exit_code(*replica.exit_code) + ")";
   }
   std::string how = ended ? " failed without an exit code" : " keeps failing";

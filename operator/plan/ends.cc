@@ -103,7 +103,7 @@ void judge_failure(Draft& draft, const ObservedReplica& replica) {
   const std::string end = describe_end(draft.job, replica);
   if (verdict.action == FailureAction::fail_job) {
     give_up(draft, record, verdict.reason, end);
-  } else if (verdict.counts && !count_failure(draft, record)) {
+  } else if (verdict.counts && !count_failure(draft, record, &replica)) {
     give_up(draft, record, "BackoffLimitExceeded", limit_used_up(draft, end));
   } else {
     restart(draft, replica, verdict, end);

@@ -8,6 +8,7 @@
 
 #include "common/documents/json.h"
 #include "common/net/host_port.h"
+#include "operator/api/templates.h"
 
 namespace muster::plan {
 namespace {
@@ -118,8 +119,12 @@ ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index
   const auto ps = job.replicas.find(Role::ps);
   if (ps != job.replicas.end() && ps->second.replication > 1)
     result.variables.emplace_back("MUSTER_REPLICATION", std::to_string(ps->second.replication));
-  if (!job.training.is_null() && job.status.is_true("SuccessCriteriaMet"))
-    result.variables.emplace_back("MUSTER_TRAINED", "1");
+  if (!job.training.is_null()) {
+    const auto grace = api::grace_of(job.replicas.at(role).pod_template);
+    result.variables.emplace_back("MUSTER_GRACE_SECONDS", std::to_string(grace.count()));
+    if (job.status.is_true("SuccessCriteriaMet"))
+      result.variables.emplace_back("MUSTER_TRAINED", "1");
+  }
   if (job.training.is_null()) {
     add_hosts(job, cluster, result);
     add_ranks(job, role, index, address, result);

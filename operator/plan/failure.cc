@@ -25,7 +25,8 @@ std::optional<Verdict> left_when_asked(const api::TrainingJob& job,
                                        const ObservedReplica& replica) {
   if (!left_as_asked(replica)) return std::nullopt;
   if (restarts_never(job, replica)) return std::nullopt;
-  return Verdict{FailureAction::restart_replica, false, "ReplicaDeleted"};
+  const std::string reason = is_disruption(replica.reason) ? replica.reason : "ReplicaDeleted";
+  return Verdict{FailureAction::restart_replica, false, reason};
 }
 
 bool matches(const api::FailureRule& rule, const ObservedReplica& replica) {

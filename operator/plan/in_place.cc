@@ -73,7 +73,7 @@ void count(Draft& draft, const ObservedReplica& replica) {
     return give_up(draft, record, verdict.reason, what);
   }
   for (int i = 0; verdict.counts && i < times; ++i) {
-    if (count_failure(draft, record)) continue;
+    if (count_failure(draft, record, nullptr)) continue;
     return give_up(draft, record, "BackoffLimitExceeded", limit_used_up(draft, what));
   }
   if (verdict.action == FailureAction::restart_job) return restart_job(draft, what);
@@ -105,7 +105,7 @@ void count_restarts_of_success(Draft& draft, const ObservedReplica& replica) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
   const int times = replica.restarts - record.restarts_in_place;
   record.restarts_in_place = replica.restarts;
-  for (int i = 0; i < times && count_failure(draft, record); ++i) {
+  for (int i = 0; i < times && count_failure(draft, record, nullptr); ++i) {
   }
 }
 

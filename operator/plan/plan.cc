@@ -54,11 +54,11 @@ void plan_before_the_end(Draft& draft) {
   end_round(draft);
   conclude(draft);
   remove_replicas(draft);
+  report_progress(draft);
+  report_stalls(draft);
   report(draft);
   note_milestones(draft);
   draft.status.observed_generation = draft.job.generation;
-  report_progress(draft);
-  report_stalls(draft);
   report_results(draft);
   list_counted(draft);
   enforce_time_to_live(draft);

@@ -86,10 +86,12 @@ std::string cause_of(const Draft& draft) {
   const api::Condition* accepted = draft.status.find("Accepted");
   if (stage == Stage::active && accepted && !accepted->status) return accepted->message;
   if (is_held_up_by_quota(draft)) return describe_quota(*draft.observed.quota, true);
-  return first_obstacle(draft);
+  const std::string obstacle = first_obstacle(draft);
+  const bool stalled = obstacle.empty() && draft.status.is_true("Stalled");
+  return stalled ? draft.status.find("Stalled")->message : obstacle;
 }
 
-// Writes an event for each new cause. The conditions Accepted and Failed have theirs, and
+// Writes an event for each new cause. The conditions Accepted, Stalled and Failed have theirs, and
 // a quota gets no further event when only the numbers in its words change.
 void report_cause(Draft& draft) {
   constexpr size_t kLongestCause = 1000;
@@ -100,7 +102,7 @@ void report_cause(Draft& draft) {
   const api::Condition* accepted = draft.status.find("Accepted");
   const bool told_elsewhere = (accepted && !accepted->status) ||
                               draft.status.is_true("FailureTarget") ||
-                              draft.stage() == Stage::suspending;
+                              draft.status.is_true("Stalled") || draft.stage() == Stage::suspending;
   if (cause.empty() || cause == before || told_elsewhere) return;
   if (!is_held_up_by_quota(draft)) return draft.warn("ReplicaPending", cause);
   if (!before.starts_with(describe_quota(*draft.observed.quota, false))) {

@@ -8,12 +8,27 @@
 namespace muster::plan {
 namespace {
 
-bool is_round_open(const Draft& draft) {
-  return std::ranges::any_of(draft.status.records, &api::ReplicaRecord::in_round);
+void close_round(Draft& draft) {
+  std::ranges::for_each(draft.status.records, leave_round);
 }
 
-void close_round(Draft& draft) {
-  for (api::ReplicaRecord& record : draft.status.records) record.in_round = false;
+Time end_of(const Draft& draft, const ObservedReplica* ended) {
+  return ended && ended->finished ? *ended->finished : draft.now;
+}
+
+// Whether readiness says that a replica goes on well.
+bool is_known_by_readiness(const Draft& draft) {
+  return !draft.job.training.is_null();
+}
+
+bool joins_round(const Draft& draft, const api::ReplicaRecord& record,
+                 const ObservedReplica* ended) {
+  const bool by_times = !is_known_by_readiness(draft) && ended && ended->started;
+  return std::ranges::any_of(draft.status.records, [&](const api::ReplicaRecord& other) {
+    if (!by_times || !other.failed_at) return other.in_round && !record.in_round;
+    return other.in_round && &other != &record && *ended->started <= *other.failed_at &&
+           end_of(draft, ended) - *other.failed_at <= kRoundTime;
+  });
 }
 
 }  // namespace
@@ -23,9 +38,14 @@ bool is_unwanted(const Draft& draft, const ObservedReplica& replica) {
          (!draft.may_run() && replica.deleting && !replica.ended_first);
 }
 
-bool count_failure(Draft& draft, api::ReplicaRecord& record) {
+void leave_round(api::ReplicaRecord& record) {
+  record.in_round = false;
+  record.failed_at.reset();
+}
+
+bool count_failure(Draft& draft, api::ReplicaRecord& record, const ObservedReplica* ended) {
   const bool evaluates = record.role == Role::evaluator;
-  const bool joins = !evaluates && !record.in_round && is_round_open(draft);
+  const bool joins = !evaluates && joins_round(draft, record, ended);
   const int used = evaluates ? record.restarts : draft.status.restarts;
   if (!joins && used >= draft.job.run_policy.backoff_limit) return false;
   ++record.restarts;
@@ -34,6 +54,7 @@ bool count_failure(Draft& draft, api::ReplicaRecord& record) {
     ++draft.status.restarts;
     close_round(draft);
   }
+  if (!record.in_round) record.failed_at = end_of(draft, ended);
   record.in_round = true;
   return true;
 }
@@ -41,8 +62,10 @@ bool count_failure(Draft& draft, api::ReplicaRecord& record) {
 void end_round(Draft& draft) {
   const auto is_well = [&](const api::ReplicaRecord& record) {
     const ObservedReplica* replica = draft.current(record.role, record.index);
-    return !record.in_round || record.succeeded || record.failed ||
-           record.index >= draft.desired(record.role) || (replica && replica->ready);
+    if (!record.in_round || record.succeeded || record.failed ||
+        record.index >= draft.desired(record.role))
+      return true;
+    return is_known_by_readiness(draft) && replica && replica->ready;
   };
   if (std::ranges::all_of(draft.status.records, is_well)) close_round(draft);
 }

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "operator/plan/records.h"
+#include "operator/plan/restarts.h"
 
 namespace muster::plan {
 namespace {
@@ -22,7 +23,7 @@ api::JobStatus begin_again(const api::TrainingJob& job,
   status.completion_time.reset();
   status.final_checkpoint_time.reset();
   for (api::ReplicaRecord& record : status.records) {
-    record.in_round = false;
+    leave_round(record);
     if (record.succeeded && job.training.is_null()) continue;
     // One whose end was not seen may live yet, and gets a successor only after it.
     if (record.succeeded || record.failed) next_attempt(record);

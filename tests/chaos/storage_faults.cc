@@ -4,6 +4,7 @@
 //   "fail 100"    every call fails with EIO; with a smaller number that share of them does
 //   "full"        what needs room fails with ENOSPC
 //   "full NAME"   what makes something with NAME in its path does
+//   "no rename"   nothing can be renamed (EPERM), as on some file systems over objects
 //   "stall"       calls wait until the file says something else
 // It stands in for a file server, for which a test would need privileges.
 
@@ -174,6 +175,12 @@ int fsync(int fd) {
 int rename(const char* from, const char* to) {
   NEXT(rename);
   if (is_below(to) && !may_pass(Needs::nothing)) return -1;
+  char mode[32];
+  read_mode(mode);
+  if (is_below(to) && std::strcmp(mode, "no rename") == 0) {
+    errno = EPERM;
+    return -1;
+  }
   return real(from, to);
 }
 

@@ -264,6 +264,7 @@ void allow_all_descriptors() {
 }  // namespace muster::cmd
 
 int main(int argc, char** argv) {
+  muster::occupy_standard_descriptors();
   muster::keep_freed_memory();
   setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages have what matters
   muster::group::keep_openssl();

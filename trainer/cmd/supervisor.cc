@@ -11,6 +11,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/output.h"
 
 namespace muster::supervise {
 
@@ -59,5 +60,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace muster::supervise
 
 int main(int argc, char** argv) {
+  muster::occupy_standard_descriptors();
   return muster::supervise::run({argv + 1, argv + argc});
 }

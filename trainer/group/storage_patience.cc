@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
-#include <utility>
 
 #include "common/program/log.h"
 #include "common/threads/pause.h"
@@ -26,7 +25,8 @@ std::string seconds_text(std::chrono::steady_clock::duration time) {
 bool StoragePatience::wait(const WriteError& error, std::stop_token stop) {
   if (error.lasting() || stop.stop_requested()) return false;
   const auto now = Clock::now();
-  if (!std::exchange(waiting_, true)) {
+  if (!waiting_) {
+    waiting_.emplace(error.what());
     begun_ = told_ = now;
     log::warning(std::string("waiting for the storage: ") + error.what());
   } else if (now - begun_ > most_) {
@@ -40,7 +40,8 @@ bool StoragePatience::wait(const WriteError& error, std::stop_token stop) {
 }
 
 void StoragePatience::rest() {
-  if (!std::exchange(waiting_, false)) return;
+  if (!waiting_) return;
+  waiting_.reset();
   backoff_.reset();
   log::info("the storage can be written again, after " + seconds_text(Clock::now() - begun_));
 }

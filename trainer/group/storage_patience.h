@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <stop_token>
 #include <type_traits>
 
+#include "common/program/hang_guard.h"
 #include "common/system/file.h"
 #include "trainer/group/backoff.h"
 
@@ -26,7 +28,7 @@ class StoragePatience {
   using Clock = std::chrono::steady_clock;
   const std::chrono::milliseconds most_;
   Backoff backoff_;
-  bool waiting_ = false;
+  std::optional<KnownStall> waiting_;
   Clock::time_point begun_;
   Clock::time_point told_;
 };

@@ -213,6 +213,7 @@ checkpoint::Store::Found Checkpointer::write(Task& task) {
   log::info("checkpoint " + found.directory.filename().string(),
             {{"step", step}, {"seconds", took}, {"final", task.manifest.final}});
   failures_ = 0;
+  failing_.reset();
   if (options_.published) options_.published(step, took);
   return found;
 }
@@ -235,7 +236,9 @@ bool Checkpointer::try_to_save(Task& task) {
   try {
     save(task);
   } catch (const Unavailable& error) {
-    tell_failure(task.snapshot->position().step, error.what());
+    const uint64_t step = task.snapshot->position().step;
+    failing_.emplace("no checkpoint of step " + std::to_string(step) + ": " + error.what());
+    tell_failure(step, error.what());
     return false;
   } catch (const Invalid& error) {
     tell_failure(task.snapshot->position().step, error.what());

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "common/error.h"
+#include "common/program/hang_guard.h"
 #include "common/threads/mutex.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/folder/generations.h"
@@ -106,7 +107,8 @@ class Checkpointer {
   Clock::time_point last_time_;
   std::atomic<bool> requested_{false};
   // Used by the thread that takes or saves a checkpoint; never by two at once.
-  int failures_ = 0;  // in a row
+  int failures_ = 0;                   // in a row
+  std::optional<KnownStall> failing_;  // since the last one that was published
   Clock::time_point told_;
 
   mutable Mutex mutex_;

@@ -174,7 +174,7 @@ ThreadChoice ThreadChoice::from_environment(int spec_threads) {
   if (!number)
     throw Invalid("MUSTER_THREADS: expected 1 to 1024, found \"" + text + "\"", kBadConfig);
   if (spec_threads == 0) choice.threads = *number;
-  choice.exclusive = environment_variable("MUSTER_EXCLUSIVE") == "1";
+  choice.exclusive = false;
   return choice;
 }
 

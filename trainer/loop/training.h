@@ -35,8 +35,7 @@ struct Training {
 struct ThreadChoice {
   int threads = 0;  // 0: by the CPU budget and the shapes
   bool exclusive = true;
-  // Reads MUSTER_THREADS (set when several replicas share a machine) and MUSTER_EXCLUSIVE. Throws
-  // Invalid.
+  // Reads MUSTER_THREADS, which is set when several replicas share a machine. Throws Invalid.
   static ThreadChoice from_environment(int spec_threads);
 };
 

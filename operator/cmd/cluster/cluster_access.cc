@@ -109,7 +109,13 @@ api::TrainingJob to_job(const Json& object) {
 }
 
 std::string object_name(const std::string& job) {
-  return "trainingjob.muster.dev/" + job;
+  return object_name(kube::training_jobs(), job);
+}
+
+std::string object_name(const kube::Resource& resource, const std::string& name) {
+  std::string kind = resource.kind;
+  for (char& letter : kind) letter = static_cast<char>(std::tolower(letter));
+  return kind + (resource.group.empty() ? "" : "." + resource.group) + "/" + name;
 }
 
 bool is_local_job(const std::string& argument) {

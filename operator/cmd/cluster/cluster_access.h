@@ -76,6 +76,7 @@ api::TrainingJob to_job(const Json& object);
 
 // Returns the name that kubectl uses: "trainingjob.muster.dev/mnist".
 std::string object_name(const std::string& job);
+std::string object_name(const kube::Resource& resource, const std::string& name);
 
 // Whether `argument` of status and logs is a job's directory on this machine: a path with a slash,
 // or a directory here that holds a job. Otherwise it is the name of a job of the cluster.

@@ -17,7 +17,8 @@ namespace muster::cmd {
 int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
                         const std::string& output) {
   const Json object = cluster.job(name);
-  ClusterJob seen{to_job(object), created_of(object), {}, changed_of(object)};
+  ClusterJob seen{to_job(object), created_of(object), {}, changed_of(object),
+                  status_written_of(object)};
   seen.pods = cluster.pods_of(seen.job);
   if (output == "text") {
     print(stdout, "{}", status_text(seen, api::wall_time()));
@@ -58,6 +59,12 @@ int delete_job(const ClusterAccess& cluster, const std::string& name, bool wait,
 int suspend_job(const ClusterAccess& cluster, const std::string& name, bool suspend) {
   const Json object = cluster.job(name);
   const bool before = bool_or(member(object, "spec"), "suspend", false);
+  const api::JobStatus status = api::to_job_status(member(object, "status"));
+  if (suspend && status.is_true("Finished")) {
+    print(stdout, "{} unchanged: it has finished ({}), and there is nothing to suspend\n",
+          object_name(name), status.is_true("Succeeded") ? "Succeeded" : "Failed");
+    return kSuccess;
+  }
   const char* done = suspend ? "suspended" : "resumed";
   if (before == suspend) {
     print(stdout, "{} unchanged: it is {} already\n", object_name(name),

@@ -181,6 +181,9 @@ std::string status_text(const ClusterJob& seen, api::Time now) {
   text += fmt::format("  ready      {}\n", or_dash(ready));
   text += fmt::format("  restarts   {} of {}\n", job.status.restarts, job.run_policy.backoff_limit);
   text += fmt::format("  progress   {}\n", progress_line(job, job.status.progress));
+  if (seen.status_written && !job.status.is_true("Finished"))
+    text += fmt::format("  as of      {} ago, when the operator wrote the status last\n",
+                        age_text(seen.status_written, now));
   if (const std::string gpus = gpus_text(job.status); !gpus.empty())
     text += "  GPUs       " + gpus + "\n";
   text += "\n";

@@ -15,7 +15,8 @@ struct ClusterJob {
   api::TrainingJob job;
   std::optional<api::Time> created;
   std::vector<kube::Pod> pods;
-  std::optional<api::Time> changed = {};  // attention.h; nothing: not known
+  std::optional<api::Time> changed = {};         // attention.h; nothing: not known
+  std::optional<api::Time> status_written = {};  // likewise
 };
 
 // Returns metadata.creationTimestamp of an object.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "common/documents/json.h"
@@ -11,7 +12,7 @@
 #include "operator/api/status.h"
 #include "operator/api/validate.h"
 #include "operator/cmd/cluster/cluster_commands.h"
-#include "operator/cmd/job/job_source.h"
+#include "operator/cmd/job/manifests.h"
 #include "trainer/spec/changes.h"
 
 namespace muster::cmd {
@@ -43,12 +44,17 @@ void complete_lists(Json& written, const Json& with_defaults) {
   }
 }
 
-// Returns the manifest as the user wrote it. Defaults are left to the server, except within lists.
-Json checked_manifest(const std::filesystem::path& file, const std::vector<std::string>& sets) {
-  Document document = load_manifest(file, sets);
+// Returns the job as the user wrote it. Defaults are left to the server, except within lists.
+Json checked_job(Document object, const std::vector<std::string>& sets) {
+  Document document = job_manifest(std::move(object), sets);
   Json manifest = document.value();
   require_no_problems(api::validate_for_cluster(document), kBadInput);
   for (const std::string& note : api::job_notes(document)) print(stderr, "note: {}\n", note);
+  if (!api::keeps_files(api::to_training_job(document.value())) && manifest["spec"].contains("training"))
+    print(stderr,
+          "note: {}: spec.storage.volume: none that outlives a pod: the job keeps no checkpoint and "
+          "no model\n",
+          document.source());
   complete_lists(manifest["spec"], member(document.value(), "spec"));
   return manifest;
 }
@@ -58,13 +64,23 @@ Json checked_manifest(const std::filesystem::path& file, const std::vector<std::
 std::vector<Json> checked_manifests(const SubmitOptions& options) {
   std::vector<Json> manifests;
   std::string problems;
-  for (const std::filesystem::path& file : options.files) {
+  const auto check = [&](const std::function<void()>& work) {
     try {
-      manifests.push_back(checked_manifest(file, options.sets));
+      work();
     } catch (const Invalid& error) {
       if (error.exit_code() == kUsage) throw;
       problems += (problems.empty() ? "" : "\n") + std::string(error.what());
     }
+  };
+  for (const std::filesystem::path& file : options.files) {
+    std::vector<ManifestObject> objects;
+    check([&] { objects = read_manifests(file); });
+    for (ManifestObject& object : objects)
+      check([&] {
+        manifests.push_back(object.is_job
+                                ? checked_job(std::move(object.document), options.sets)
+                                : object.document.value());
+      });
   }
   if (!problems.empty()) throw Invalid(problems, kBadInput);
   return manifests;
@@ -121,22 +137,27 @@ std::string refused_changes(const Json& before, const Json& manifest) {
   return found.empty() ? "spec" : spec::list_changes(found, kMost);
 }
 
-Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Json& manifest,
-           const std::optional<Json>& before, bool force) {
+bool is_job(const Json& manifest) {
+  return string_or(manifest, "apiVersion", "") == kube::training_jobs().api_version();
+}
+
+Json apply(const ClusterAccess& cluster, const kube::Resource& resource,
+           const kube::ObjectName& name, const Json& manifest, const std::optional<Json>& before,
+           bool force) {
   kube::WriteOptions options;
   options.field_manager = "muster";
   options.strict = true;
   options.force = force;
   try {
     return cluster.client()
-        .patch(kube::training_jobs(), name, kube::PatchKind::apply, manifest, {}, options)
+        .patch(resource, name, kube::PatchKind::apply, manifest, {}, options)
         .json();
   } catch (const kube::ApiUnavailable& error) {
     if (!error.status().conflict()) throw;
     throw Invalid(cluster.explain(error.status(), error.what()) +
                   "; --force-conflicts takes these fields from it");
   } catch (const kube::ApiInvalid& error) {
-    if (!before || !needs_suspension(error.status())) throw;
+    if (!is_job(manifest) || !before || !needs_suspension(error.status())) throw;
     if (api::to_job_status(member(*before, "status")).is_true("Finished"))
       throw Invalid(
           fmt::format("{0}: expected nothing but more epochs or steps for a job that has "
@@ -151,34 +172,42 @@ Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Jso
   }
 }
 
-// Applies a manifest in the namespace `name_space`, and prints "created", "configured" or
-// "unchanged".
-void submit(const ClusterAccess& cluster, Json manifest, const std::string& name_space,
-            bool force) {
-  const std::string name = string_or(member(manifest, "metadata"), "name", "");
-  manifest["metadata"]["namespace"] = name_space;
-  const std::optional<Json> before =
-      cluster.client().get(kube::training_jobs(), {name_space, name});
-  const Json after = apply(cluster, {name_space, name}, manifest, before, force);
+void tell(const std::string& title, const std::optional<Json>& before, const Json& after) {
   const char* what = !before                                    ? "created"
                      : version_of(*before) == version_of(after) ? "unchanged"
                                                                 : "configured";
-  print(stdout, "{} {}\n", object_name(name), what);
+  print(stdout, "{} {}\n", title, what);
   std::fflush(stdout);
+}
+
+// Applies an object, and prints "created", "configured" or "unchanged".
+void submit(const ClusterAccess& cluster, Json manifest, const kube::ObjectName& name, bool force) {
+  const std::string kind = string_or(manifest, "kind", "");
+  const auto known = is_job(manifest) ? kube::Client::Kind{kube::training_jobs(), true}
+                                      : cluster.client().find_kind(
+                                            string_or(manifest, "apiVersion", ""), kind);
+  if (!known)
+    throw Invalid(fmt::format("{} {}: expected a kind that the cluster has, found {} of {}", kind,
+                              name.name, kind, string_or(manifest, "apiVersion", "")));
+  kube::ObjectName object = name;
+  if (!known->namespaced) object.name_space.clear();
+  if (known->namespaced) manifest["metadata"]["namespace"] = object.name_space;
+  const std::optional<Json> before = cluster.client().get(known->resource, object);
+  tell(object_name(known->resource, object.name), before,
+       apply(cluster, known->resource, object, manifest, before, force));
 }
 
 }  // namespace
 
 int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests,
                 const std::string& name_space, const SubmitOptions& options) {
-  std::vector<kube::ObjectName> jobs;
+  std::vector<kube::ObjectName> names, jobs;
   for (const Json& manifest : manifests) {
-    jobs.push_back({name_space_of(manifest, cluster, name_space),
-                    string_or(member(manifest, "metadata"), "name", "")});
+    names.push_back({name_space_of(manifest, cluster, name_space),
+                     string_or(member(manifest, "metadata"), "name", "")});
+    if (is_job(manifest)) jobs.push_back(names.back());
   }
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    submit(cluster, manifests[i], jobs[i].name_space, options.force);
-  }
+  for (size_t i = 0; i < names.size(); ++i) submit(cluster, manifests[i], names[i], options.force);
   return options.wait ? wait_until_finished(cluster, jobs, options.waiting, stdout) : kSuccess;
 }
 

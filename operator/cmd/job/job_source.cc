@@ -5,12 +5,11 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/program/output.h"
 #include "common/system/process.h"
 #include "common/threads/cpu_budget.h"
 #include "operator/api/notes.h"
 #include "operator/api/validate.h"
-#include "operator/convert/tfjob.h"
+#include "operator/cmd/job/manifests.h"
 #include "operator/local/processes/surroundings.h"
 #include "trainer/compute/cuda/gpus.h"
 #include "trainer/data/sources/look.h"
@@ -28,18 +27,6 @@ bool starts_trainer(const api::TrainingJob& job) {
   return !job.training.is_null();
 }
 
-Document load_text(const fs::path& manifest) {
-  try {
-    return Document::load(manifest);
-  } catch (const Malformed& error) {
-    if (manifest.extension() != ".config") throw;
-    throw Malformed(error.where(), error.expected(),
-                    error.found() +
-                        " (`muster convert` makes a manifest of a pipeline of the TF "
-                        "Object Detection API)");
-  }
-}
-
 }  // namespace
 
 spec::LookUp look_here(const fs::path& manifest) {
@@ -49,32 +36,9 @@ spec::LookUp look_here(const fs::path& manifest) {
   };
 }
 
-Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
-  Document document = load_text(manifest);
-  if (convert::is_kubeflow_job(document)) {
-    convert::Converted converted = convert::convert_tfjob(document);
-    for (const auto& [what, lines] : {std::pair("to be set: ", converted.to_set),
-                                      std::pair("not carried over: ", converted.not_carried)})
-      for (const std::string& line : lines)
-        print(stderr, "{}: {}{}\n", manifest.string(), what, line);
-    document = Document::of(std::move(converted.job), document, std::move(converted.renamed));
-  }
-  for (const std::string& set : sets) {
-    const size_t equals = set.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw Invalid("--set: expected path=value, found \"" + set + "\"", kUsage);
-    }
-    try {
-      document.set(set.substr(0, equals), set.substr(equals + 1));
-    } catch (const Invalid& error) {
-      throw Invalid("--set " + set + ": " + error.what(), kUsage);
-    }
-  }
-  return document;
-}
-
 JobSource load_job(const RunOptions& options) {
-  Document document = load_manifest(options.manifest, options.sets);
+  std::vector<std::string> notes;
+  Document document = load_manifest(options.manifest, options.sets, notes);
   const spec::LookUp here = look_here(options.manifest);
   require_no_problems(api::validate(document, here), kBadInput);
   if (Json* training = document.find("spec.training"); training != nullptr)
@@ -95,7 +59,8 @@ JobSource load_job(const RunOptions& options) {
                          local::gpus_here(),
                          nullptr,
                          std::nullopt};
-  std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
+  for (std::string& note : spec::training_notes(document, "spec.training", here))
+    notes.push_back(std::move(note));
   for (std::string& note : api::job_notes(document)) notes.push_back(std::move(note));
   JobSource source{std::move(job), std::move(document), std::move(setting), std::move(notes)};
   count_devices(source);

@@ -16,10 +16,6 @@ namespace muster::cmd {
 // would.
 spec::LookUp look_here(const std::filesystem::path& manifest);
 
-// Returns the manifest with --set applied, not yet validated; of a TFJob the TrainingJob that
-// `muster convert` makes of it, which has no lines. Throws Invalid.
-Document load_manifest(const std::filesystem::path& manifest, const std::vector<std::string>& sets);
-
 // The user's request to run a job.
 struct RunOptions {
   std::filesystem::path manifest;

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <functional>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -6,6 +8,7 @@
 #include "operator/api/validate.h"
 #include "operator/cmd/job/initial_weights.h"
 #include "operator/cmd/job/job_source.h"
+#include "operator/cmd/job/manifests.h"
 #include "operator/cmd/local/commands.h"
 #include "operator/local/yaml_text.h"
 #include "trainer/checkpoint/start/take_weights.h"
@@ -77,18 +80,34 @@ Json check_file(const std::filesystem::path& file, const std::vector<std::string
     problem["text"] = text;
     problems.push_back(std::move(problem));
   };
-  try {
-    Document document = load_manifest(file, sets);
-    for (const Problem& problem : check_document(document, file, notes)) {
-      problems.push_back(problem_json(problem));
+  const auto check = [&](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Malformed& error) {
+      fail(error.where(), error.expected(), error.found(), error.what());
+    } catch (const Invalid& error) {
+      if (error.exit_code() == kUsage) throw;
+      fail(source_name(file), "", "", error.what());
     }
-  } catch (const Malformed& error) {
-    fail(error.where(), error.expected(), error.found(), error.what());
-  } catch (const Invalid& error) {
-    if (error.exit_code() == kUsage) throw;
-    fail(file.string(), "", "", error.what());
+  };
+  std::vector<ManifestObject> objects;
+  check([&] { objects = read_manifests(file); });
+  for (ManifestObject& object : objects) {
+    if (!object.is_job) {
+      notes.push_back(note_of_other(object.document, "is no job, and is not checked here"));
+      continue;
+    }
+    check([&] {
+      Document document = job_manifest(std::move(object.document), sets);
+      for (const Problem& problem : check_document(document, file, notes))
+        problems.push_back(problem_json(problem));
+    });
   }
-  return {{"file", file.string()},
+  const bool has_job =
+      objects.empty() || std::ranges::any_of(objects, [](const auto& object) { return object.is_job; });
+  if (!has_job)
+    fail(source_name(file), "a job", "none", (source_name(file) + ": expected a job, found none").c_str());
+  return {{"file", source_name(file)},
           {"valid", problems.empty()},
           {"problems", std::move(problems)},
           {"notes", notes}};

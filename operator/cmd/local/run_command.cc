@@ -107,7 +107,7 @@ class Run {
       follow_scale_request();
       if (cluster_.now() >= next_status_) {
         next_status_ = cluster_.now() + kStatusPeriod;
-        controller_.wake(name());
+        if (controller_.failures(name()) == 0) controller_.wake(name());  // else its back-off counts
       }
       show_warnings();
       tell_silence();
@@ -136,7 +136,7 @@ class Run {
   }
 
   std::optional<api::Time> earliest(std::optional<std::chrono::milliseconds> next) const {
-    api::Time result = std::chrono::ceil<std::chrono::milliseconds>(display_.next());
+    api::Time result = display_.next();
     result = std::min({result, next_status_, next_logs_});
     return next ? std::min(result, cluster_.now() + *next) : result;
   }

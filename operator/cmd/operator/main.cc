@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/output.h"
 #include "common/random.h"
 #include "common/threads/heap.h"
 #include "common/threads/pause.h"
@@ -252,6 +253,7 @@ int run(int argc, char** argv) {
 }  // namespace muster::cmd
 
 int main(int argc, char** argv) {
+  muster::occupy_standard_descriptors();
   muster::give_back_freed_memory();
   muster::cmd::block_signals();
   muster::kube::initialize_transport();

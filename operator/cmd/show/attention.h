@@ -14,6 +14,8 @@ inline constexpr std::chrono::seconds kOperatorTakes{10};
 // Returns when the object was created or last changed, by its metadata; changes of its status do
 // not count.
 std::optional<api::Time> changed_of(const Json& object);
+// Returns when its status was written last.
+std::optional<api::Time> status_written_of(const Json& object);
 
 // Whether no operator has looked at the job's present version: status.observedGeneration is behind.
 bool is_unattended(const api::TrainingJob& job);

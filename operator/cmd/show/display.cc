@@ -13,6 +13,7 @@
 #include "common/documents/json.h"
 #include "common/program/output.h"
 #include "operator/api/overview.h"
+#include "operator/api/status.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/yaml_text.h"
 
@@ -186,7 +187,7 @@ void print_value(const Json& value, const std::string& output) {
 }
 
 Display::Display(FILE* out)
-    : out_(out), terminal_(::isatty(::fileno(out)) == 1), next_(Clock::now()) {}
+    : out_(out), terminal_(::isatty(::fileno(out)) == 1), next_(api::steady_time()) {}
 
 Display::~Display() {
   clear();
@@ -208,7 +209,7 @@ void Display::print(const std::string& text) {
   if (text.empty()) return;
   clear();
   write(text + "\n");
-  if (terminal_) next_ = std::min<Clock::time_point>(next_, Clock::now());
+  if (terminal_) next_ = std::min(next_, api::steady_time());
 }
 
 void Display::event(const plan::Event& event) {
@@ -221,9 +222,9 @@ void Display::update(const api::TrainingJob& job, const Json& progress) {
 }
 
 void Display::update(const std::function<std::string(size_t width)>& line_of) {
-  const auto now = Clock::now();
+  const api::Time now = api::steady_time();
   if (now < next_) return;
-  next_ = now + (terminal_ ? Clock::duration(kLivePeriod) : Clock::duration(kPlainPeriod));
+  next_ = now + (terminal_ ? std::chrono::milliseconds(kLivePeriod) : kPlainPeriod);
   std::string line = line_of(terminal_ ? width_of(out_) : std::string::npos);
   if (line == line_) return;
   write(terminal_ ? "\r\033[K" + line : clock_text() + " " + line + "\n");

@@ -52,14 +52,14 @@ class Display {
   // Removes the live line.
   void clear();
   // Returns when update() next has something to do.
-  std::chrono::system_clock::time_point next() const { return next_; }
+  api::Time next() const { return next_; }
 
  private:
   void write(const std::string& text);
 
   FILE* const out_;
   const bool terminal_;
-  std::chrono::system_clock::time_point next_;
+  api::Time next_;
   std::string line_;  // as drawn last
 };
 

@@ -219,7 +219,9 @@ int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>
   if (job.status.find("FailureTarget")->reason == "DeadlineExceeded") return kDeadline;
   const std::optional<Failure> failure = deciding_failure(job, replicas);
   const int code = failure ? failure->exit_code.value_or(kInternal) : kInternal;
-  return code > 0 && code < 126 ? code : kInternal;
+  // Codes of signals are those of a `muster run` that was interrupted itself.
+  const bool is_signal = code > 128 && code <= 128 + 64;
+  return code <= 0 || is_signal ? kInternal : code;
 }
 
 }  // namespace muster::cmd

@@ -125,7 +125,10 @@ std::string summary_rows(const Json& summary) {
   rows.add("seconds per batch", real(of("secondsPerBatch")), "{:.6f}");
   if (!of("parameters").is_null()) rows.add("parameters", parameters_text(of("parameters")));
   rows.add("weights (SHA-256)", of("weightsDigest"));
-  rows.add("checkpoint", of("checkpoint"));
+  const bool nothing_saved = string_or(summary, "state", "") == "Suspended" &&
+                             of("checkpoint").is_null() && of("step").is_number();
+  rows.add("checkpoint", nothing_saved ? Json("none was saved: the next run begins anew")
+                                       : of("checkpoint"));
   rows.add("model", model_text(summary));
   rows.add("model as ONNX", of("onnx"));
   return rows.text();

@@ -131,6 +131,31 @@ std::optional<Json> Client::get(const Resource& resource, const ObjectName& obje
   }
 }
 
+std::optional<Client::Kind> Client::find_kind(const std::string& api_version,
+                                              const std::string& kind) const {
+  const size_t slash = api_version.find('/');
+  Resource resource;
+  if (slash != std::string::npos) resource.group = api_version.substr(0, slash);
+  resource.version = slash == std::string::npos ? api_version : api_version.substr(slash + 1);
+  resource.kind = kind;
+  Request request;
+  request.path = resource.version_path();
+  Json listed;
+  try {
+    listed = answer(request).json();
+  } catch (const ApiUnavailable& error) {
+    if (error.status().not_found()) return std::nullopt;
+    throw;
+  }
+  for (const Json& entry : member(listed, "resources")) {
+    resource.plural = string_or(entry, "name", "");
+    const bool is_subresource = resource.plural.find('/') != std::string::npos;
+    if (string_or(entry, "kind", "") == kind && !is_subresource)
+      return Kind{resource, bool_or(entry, "namespaced", false)};
+  }
+  return std::nullopt;
+}
+
 void Client::list_pages(const Resource& resource, const std::string& name_space,
                         const ListOptions& options, const OnPage& on_page) const {
   std::string next;

@@ -65,6 +65,15 @@ class Client {
   // ApiUnavailable. Always asks the server, never a cache.
   std::optional<Json> get(const Resource& resource, const ObjectName& object) const;
 
+  // A kind of object as the server lists it.
+  struct Kind {
+    Resource resource;
+    bool namespaced = false;
+  };
+  // Returns the kind of objects with this apiVersion ("v1", "apps/v1") and kind; nothing if the
+  // server has none.
+  std::optional<Kind> find_kind(const std::string& api_version, const std::string& kind) const;
+
   // Passes on every item, a page at a time; an empty namespace means all of them. For objects kept
   // in view use a Reflector instead.
   using OnPage = std::function<void(std::vector<Json> items)>;

@@ -24,9 +24,14 @@ std::string encoded(const std::string& segment) {
 
 }  // namespace
 
+std::string Resource::version_path() const {
+  if (group.empty()) return "/api/" + encoded(version);
+  return "/apis/" + encoded(group) + "/" + encoded(version);
+}
+
 std::string Resource::path(const std::string& name_space, const std::string& name,
                            const std::string& subresource) const {
-  std::string path = (group.empty() ? "/api/" : "/apis/" + group + "/") + version;
+  std::string path = version_path();
   if (!name_space.empty()) path += "/namespaces/" + encoded(name_space);
   path += "/" + plural;
   if (!name.empty()) path += "/" + encoded(name);

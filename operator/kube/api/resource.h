@@ -13,6 +13,9 @@ struct Resource {
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
 
+  // Returns "/apis/<group>/<version>", or "/api/<version>" of the core group.
+  std::string version_path() const;
+
   // Returns "/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>/<subresource>"; empty
   // parts are left out, and an empty namespace means all of them. Names are percent-encoded.
   std::string path(const std::string& name_space, const std::string& name = {},

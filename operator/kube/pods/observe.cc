@@ -195,6 +195,13 @@ void observe_life(const Pod& pod, const ContainerStatus* status, ObservedReplica
   }
 }
 
+// Returns "init container fetch ended with exit code 3: not found".
+std::string words_of_init_container(const ContainerStatus& init) {
+  const std::string words = TerminationMessage::parse(init.message).message;
+  return "init container " + init.name + " ended with exit code " +
+         std::to_string(init.exit_code.value_or(0)) + (words.empty() ? "" : ": " + words);
+}
+
 void read_last_words(const Pod& pod, const ContainerStatus* status, ObservedReplica& replica) {
   if (status != nullptr) {
     const bool terminated = status->state == State::terminated;
@@ -206,9 +213,8 @@ void read_last_words(const Pod& pod, const ContainerStatus* status, ObservedRepl
   const bool over = replica.phase == plan::Phase::failed;
   if (replica.last_line.empty() && over) {
     const ContainerStatus* init = failed_init_container(pod);
-    replica.last_line = pod.message.empty() && init != nullptr
-                            ? TerminationMessage::parse(init->message).message
-                            : pod.message;
+    replica.last_line =
+        pod.message.empty() && init != nullptr ? words_of_init_container(*init) : pod.message;
   }
 }
 
@@ -253,7 +259,11 @@ Json final_results(const api::TrainingJob& job, const std::vector<Pod>& pods) {
   const Json& step = member(of_leader, "exportedStep");
   const bool agree = !step.is_null() && step == member(of_evaluator, "exportedStep");
   if (agree) of_leader.update(of_evaluator);
-  return api::results_of(of_leader);
+  Json results = api::results_of(of_leader);
+  // Files that were in a volume of the pod's own cannot be found any more.
+  if (!api::keeps_files(job) && results.is_object())
+    for (const char* file : {"checkpoint", "model", "onnx"}) results.erase(file);
+  return results;
 }
 
 bool is_suspect(const Pod& pod) {

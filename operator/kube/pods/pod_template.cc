@@ -16,7 +16,6 @@ namespace muster::kube {
 namespace {
 
 constexpr int kUser = 65532;
-constexpr int kGraceSeconds = 120;
 constexpr int kUnreachableSeconds = 30;
 constexpr const char* kTrainingFolder = "/etc/muster";
 constexpr const char* kTrainingFile = "training.yaml";
@@ -211,7 +210,7 @@ void add_trainer(const api::TrainingJob& job, const PodSettings& settings, bool 
                                    {"periodSeconds", 2},
                                    {"timeoutSeconds", 2}};
   }
-  spec["terminationGracePeriodSeconds"] = kGraceSeconds;
+  spec["terminationGracePeriodSeconds"] = api::kGraceSeconds;
   add_training_files(job, spec, container);
   add_scratch(spec, container);
   restrict(spec, container);

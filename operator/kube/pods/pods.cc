@@ -131,6 +131,14 @@ void drop_variables(Json& containers, bool (*drops)(const std::string&)) {
   }
 }
 
+// Has the status show the end of the log of an init container that fails.
+void tell_last_words(Json& spec) {
+  if (!member(spec, "initContainers").is_array()) return;
+  for (Json& container : spec["initContainers"])
+    if (container.is_object() && !container.contains("terminationMessagePolicy"))
+      container["terminationMessagePolicy"] = "FallbackToLogsOnError";
+}
+
 Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
             const PodSettings& settings) {
   const Json& of_user = job.replicas.at(replica.role).pod_template;
@@ -140,6 +148,7 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
   // Reserved names in a template are refused by validation; here they lose, in any container.
   if (users_spec.contains("containers")) drop_variables(users_spec["containers"], api::is_reserved);
   Json spec = merge_template(default_pod_spec(job, replica, container, settings), users_spec);
+  tell_last_words(spec);
   spec["restartPolicy"] = restart_policy_of(job, replica.role, users_spec);
   if (is_tfjob(job)) {  // the pod's name is the host name, and no Service has the job's name
     add_tfjob_port(spec["containers"], container);

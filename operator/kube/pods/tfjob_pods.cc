@@ -54,15 +54,20 @@ Json service_of_replica(const api::TrainingJob& job, api::Role role, int index) 
             {"ports", service_ports(job, role)}}}};
 }
 
-// https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls it sparse.
+// https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls it sparse. TensorFlow expects
+// a task to be in the cluster.
 Json sparse_cluster(const Json& cluster, const Json& task, const Address& address) {
   const std::string type = task["type"];
   const int index = task["index"];
   Json sparse = {{"worker", Json::object()}, {"ps", Json::array()}};
   if (type == "ps") sparse["ps"].push_back(address(api::Role::ps, index));
-  if (type != "worker") return sparse;
+  const bool is_chief = type == "chief" || type == "master";
+  if (type != "worker" && !is_chief) return sparse;
   if (cluster.contains("ps")) sparse["ps"] = cluster["ps"];
-  sparse["worker"][std::to_string(index)] = address(api::Role::worker, index);
+  if (is_chief)
+    sparse[type] = cluster[type];
+  else
+    sparse["worker"][std::to_string(index)] = address(api::Role::worker, index);
   return sparse;
 }
 

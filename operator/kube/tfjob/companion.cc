@@ -2,7 +2,6 @@
 
 #include <regex>
 
-#include "common/digest.h"
 #include "common/documents/json.h"
 #include "operator/api/templates.h"
 #include "operator/api/training_job.h"
@@ -15,9 +14,7 @@ namespace muster::kube {
 
 namespace {
 
-constexpr size_t kLongestName = 40;   // of a TrainingJob
 constexpr size_t kLongestLabel = 63;  // the TFJob's name is one of the labels of its pods
-constexpr size_t kDigestLength = 8;
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 std::string text_of(const Json& tfjob) {
@@ -52,12 +49,6 @@ std::string generation_of(const Json& tfjob) {
 std::string tfjob_generation_of(const Json& companion) {
   return string_or(member(member(companion, "metadata"), "annotations"), kTfJobGenerationAnnotation,
                    "");
-}
-
-std::string companion_name(const std::string& tfjob_name) {
-  if (tfjob_name.size() <= kLongestName) return tfjob_name;
-  return tfjob_name.substr(0, kLongestName - kDigestLength - 1) + "-" +
-         sha256(tfjob_name).substr(0, kDigestLength);
 }
 
 namespace {
@@ -96,7 +87,6 @@ Json make_companion(const Json& tfjob, const std::string& gang_scheduler,
   else
     spec["schedulingPolicy"]["gang"] = gang_scheduler;
   Json& made = job["metadata"];
-  made["name"] = companion_name(name);
   made["annotations"][kTfJobGenerationAnnotation] = generation_of(tfjob);
   made["ownerReferences"] = Json::array({{{"apiVersion", tfjobs().api_version()},
                                           {"kind", tfjobs().kind},

@@ -20,10 +20,6 @@ enum class TakenTfJobs {
 };
 bool is_taken(const Json& tfjob, TakenTfJobs taken);
 
-// Returns the name of the companion: the TFJob's own, or, if that is too long for a TrainingJob,
-// its beginning and a digest.
-std::string companion_name(const std::string& tfjob_name);
-
 // Both return a generation of the TFJob as text: the present one, and the one that the companion
 // was last made from, which is in its annotation.
 inline constexpr const char* kTfJobGenerationAnnotation = "muster.dev/tfjob-generation";

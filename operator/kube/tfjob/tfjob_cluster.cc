@@ -7,6 +7,7 @@
 #include "common/documents/json.h"
 #include "common/program/log.h"
 #include "operator/api/status.h"
+#include "operator/convert/tfjob.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr std::chrono::seconds kAgain{5};
 
 std::string companion_key(const ObjectName& tfjob) {
-  return ObjectName{tfjob.name_space, companion_name(tfjob.name)}.key();
+  return ObjectName{tfjob.name_space, convert::job_name_of_tfjob(tfjob.name)}.key();
 }
 
 // Whether two objects have the same fields, in whatever order.
@@ -182,6 +183,9 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
+    // It counts among the failed ones, so it does among the created ones.
+    if (!is_tfjob_finished(member(tfjob, "status")))
+      environment_.count(Count::created, name_of(tfjob).name_space);
     write_status(tfjob, refused_tfjob_status(tfjob, why_refused(tfjob, error), now()));
   }
 }

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <string_view>
+
+#include "common/variables.h"
 
 namespace muster::local {
 
@@ -13,14 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kOurs[] = {
-    "TF_CONFIG",           "MUSTER_JOB",       "MUSTER_JOB_UID",        "MUSTER_ROLE",
-    "MUSTER_INDEX",        "MUSTER_ATTEMPT",   "MUSTER_REPLICAS",       "MUSTER_STORAGE",
-    "MUSTER_TLS",          "MUSTER_TRAINING",  "MUSTER_HTTP_ADDRESS",   "MUSTER_THREADS",
-    "MUSTER_REPLICATION",  "MUSTER_RESTARTS",  "MUSTER_LAST_EXIT_CODE", "MUSTER_RESTARTS_IN_PLACE",
-    "MUSTER_POD_IP",       "MUSTER_ELASTIC",   "MUSTER_ADOPT",          "MUSTER_NAMESPACE",
-    "MUSTER_PEER_PORTS",   "MUSTER_TF_CONFIG", "MUSTER_PS_HOSTS",       "MUSTER_CHIEF_HOSTS",
-    "MUSTER_WORKER_HOSTS", "MUSTER_TRAINED"};
+// Whether a process that runs in a replica has a value of its own.
+bool is_of_a_replica(std::string_view name) {
+  return std::ranges::any_of(variables(), [&](const Variable& variable) {
+    return variable.name == name && variable.setter != Setter::user;
+  });
+}
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));
@@ -46,8 +45,7 @@ std::string path_in(const std::vector<std::string>& environment) {
 std::vector<std::string> inherited_environment() {
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (std::ranges::find(kOurs, name_in(*variable)) == std::end(kOurs))
-      result.push_back(*variable);
+    if (!is_of_a_replica(name_in(*variable))) result.push_back(*variable);
   }
   set_variable(result, "MUSTER_LOG_FORMAT", "text", /*overwrite=*/false);
   set_variable(result, "PYTHONUNBUFFERED", "1", /*overwrite=*/false);

@@ -120,7 +120,7 @@ TEST_F(CommandsTest, TakeAJobFromItsSubmissionToItsEnd) {
 TEST_F(CommandsTest, SubmitWhatKubectlHasAppliedAlready) {
   install_definition();
   Document document = Document::load(MUSTER_SOURCE_DIR "/examples/custom-network.yaml");
-  document.set("spec.storage.volume", "{emptyDir: {}}");
+  document.set("spec.storage.volume", "{hostPath: {path: /jobs}}");
   const std::filesystem::path file = folder_.path() / "network.yaml";
   write_file_atomically(file, document.value().dump());
   const std::string name = document.value()["metadata"]["name"];

@@ -57,6 +57,38 @@ TEST(Validate, tells_each_problem_on_a_line_of_its_own_by_line) {
             "100\n");
 }
 
+constexpr const char* kClaim = R"(apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+---
+)";
+
+TEST(Validate, looks_at_each_job_of_a_file) {
+  const Said said = say(std::string(kClaim) + kJob + "---\n" + kJob, {"validate", "job.yaml"});
+  EXPECT_EQ(said.exit_code, kBadInput);
+  EXPECT_THAT(said.output, HasSubstr("job.yaml:14: spec.training.model.layers[2].add.inputs:"));
+  EXPECT_THAT(said.output, HasSubstr("job.yaml:33: spec.training.model.layers[2].add.inputs:"));
+  EXPECT_THAT(said.output, HasSubstr("note: job.yaml:2: PersistentVolumeClaim data is no job"));
+}
+
+TEST(Render, takes_the_one_job_of_a_file_and_passes_over_other_objects) {
+  const std::string job = manifest({{"chief", script("exit 0")}});
+  const Said one = say(kClaim + job, {"render", "job.yaml"});
+  EXPECT_EQ(one.exit_code, kSuccess) << one.output;
+  const Said two = say(job + "---\n" + job, {"render", "job.yaml"});
+  EXPECT_EQ(two.exit_code, kBadInput);
+  EXPECT_THAT(two.output, HasSubstr("job.yaml: expected one job, found 2: script, script"));
+  const Said none = say(std::string(kClaim) + kClaim, {"render", "job.yaml"});
+  EXPECT_EQ(none.exit_code, kBadInput);
+  EXPECT_THAT(none.output, HasSubstr("job.yaml: expected a job, found only PersistentVolumeClaim"));
+}
+
+TEST(Validate, means_by_a_number_what_kubectl_means) {
+  const Said said = say(manifest({{"chief", script("exit 0")}}),
+                        {"validate", "job.yaml", "--set", "spec.runPolicy.backoffLimit=0b10"});
+  EXPECT_EQ(said.exit_code, kSuccess) << said.output;
+}
+
 TEST(Validate, names_the_place_in_a_tfjob) {
   const Said said = say(R"(apiVersion: kubeflow.org/v1
 kind: TFJob

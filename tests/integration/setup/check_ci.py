@@ -19,7 +19,7 @@ def commands_of_readme():
 def commands_of_ci():
     """The commands that CI gives as they stand: in lines of their own, without a variable, and on the bare system."""
     lines = re.findall(r"^(make [^|\n]*?)(?: 2>&1 \| tee .*)?$", CI, re.MULTILINE)
-    bare = re.search(r'^deploy/setup/bare\.sh --here \\\n((?: +"[^"]*" ?.*\n)+)', CI, re.MULTILINE).group(1)
+    bare = re.search(r'^(?:nice )?deploy/setup/bare\.sh --here \\\n((?: +"[^"]*" ?.*\n)+)', CI, re.MULTILINE).group(1)
     return lines + re.findall(r'"([^"]*)"', bare)
 
 

@@ -30,11 +30,12 @@ struct Alone {
     fs::remove(folder / "log");
     Process process({MUSTER_TRAINER, "--standalone", (folder / "training.yaml").string(),
                      "--storage", (folder / "job").string()},
-                    {{"MUSTER_THREADS", "1"}}, folder / "log", limits);
+                    more, folder / "log", limits);
     return process.wait();
   }
   std::string log() const { return read_file(folder / "log"); }
   const fs::path folder;
+  std::map<std::string, std::string> more = {{"MUSTER_THREADS", "1"}};  // environment
 };
 
 TEST(BadInputTest, APeerOfAnotherJobIsRejectedAndTheJobGoesOn) {
@@ -152,8 +153,23 @@ TEST(BadInputTest, SeveralProblemsAreSeveralLogLines) {
 TEST(BadInputTest, AFolderThatCannotBeWrittenIsNamed) {
   Alone alone("folder", small_training());
   write_file_atomically(alone.folder / "job", "a file where the folder should be");
-  EXPECT_EQ(alone.run(), kCannotWrite);
+  EXPECT_EQ(alone.run(), kBadConfig) << "no restart helps";
   EXPECT_THAT(alone.log(), HasSubstr((alone.folder / "job").string()));
+}
+
+TEST(BadInputTest, AStorageThatCannotKeepCheckpointsIsFoundBeforeTheFirstStep) {
+  Alone alone("no-rename", small_training());
+  write_file_atomically(alone.folder / "faults", "no rename");
+  alone.more = {{"LD_PRELOAD", MUSTER_STORAGE_FAULTS},
+                {"MUSTER_FAULTS", (alone.folder / "faults").string()},
+                {"MUSTER_FAULTS_BELOW", (alone.folder / "job").string()},
+                {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
+  EXPECT_EQ(alone.run(), kBadConfig) << "no restart helps";
+  EXPECT_THAT(alone.log(), HasSubstr("expected a storage that can keep checkpoints, found one that "
+                                     "cannot: cannot write "));
+  EXPECT_TRUE(fs::is_empty(alone.folder / "job" / "checkpoints"));
+  write_file_atomically(alone.folder / "faults", "");
+  EXPECT_EQ(alone.run(), kSuccess) << alone.log();
 }
 
 // Every file may only grow to 8 KiB: the checkpoint does not fit, and waiting does not help.

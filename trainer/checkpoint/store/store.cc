@@ -254,8 +254,15 @@ void Store::prune() const {
     if (newer++ < keep_ || is_best || manifest.final) continue;
     // A lease first: an evaluator gives it back when it has left its result and marked the best.
     if (Lease::any_active(checkpoint) || may_be_best(name, newest)) continue;
-    remove_checkpoint(checkpoint);
+    if (const std::error_code error = remove_checkpoint(checkpoint)) tell_kept(checkpoint, error);
   }
+}
+
+void Store::tell_kept(const fs::path& checkpoint, const std::error_code& error) const {
+  const MutexLock lock(damaged_mutex_);
+  if (!told_.insert(checkpoint).second) return;
+  log::warning(fmt::format("the checkpoint {} cannot be removed, and its room is not given back: {}",
+                           checkpoint.string(), error.message()));
 }
 
 bool Store::may_be_best(const FolderName& name, const Manifest& newest) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "common/threads/mutex.h"
@@ -100,6 +101,7 @@ class Store {
   bool is_damaged(const std::filesystem::path& checkpoint) const;
   void write_state() const;
   void prune() const;
+  void tell_kept(const std::filesystem::path& checkpoint, const std::error_code& error) const;
   bool may_be_best(const FolderName& name, const Manifest& newest) const;
 
   std::filesystem::path directory_;

@@ -37,17 +37,19 @@ std::vector<TemporaryFolder> temporary_folders(const fs::path& directory) {
   return found;
 }
 
-void remove_checkpoint(const fs::path& checkpoint) {
+std::error_code remove_checkpoint(const fs::path& checkpoint) {
   fs::path hidden = checkpoint;
   hidden += ".tmp-" + unique_name();
   std::error_code error;
   fs::rename(checkpoint, hidden, error);
-  if (error) return;
+  if (error == std::errc::no_such_file_or_directory) return {};  // somebody else was faster
+  if (error) return error;
   if (Lease::any_active(hidden)) {
     fs::rename(hidden, checkpoint, error);
-    return;
+    return {};
   }
   fs::remove_all(hidden, error);
+  return error;
 }
 
 }  // namespace muster::checkpoint

@@ -23,7 +23,8 @@ struct TemporaryFolder {
 std::vector<TemporaryFolder> temporary_folders(const std::filesystem::path& directory);
 
 // Removes a published checkpoint, unless a reader gets a lease on it meanwhile. It is renamed
-// first, so that no reader sees half a checkpoint.
-void remove_checkpoint(const std::filesystem::path& checkpoint);
+// first, so that no reader sees half a checkpoint. Returns the error for which it, or a part of it,
+// is still there.
+std::error_code remove_checkpoint(const std::filesystem::path& checkpoint);
 
 }  // namespace muster::checkpoint

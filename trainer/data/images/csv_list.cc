@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 #include "common/system/input_file.h"
+#include "common/text/byte_order_mark.h"
 #include "common/text/shorten.h"
 #include "common/text/whole_number.h"
 
@@ -86,7 +87,7 @@ ImageList parse_csv_list(std::string_view text, const spec::ImageCsvSource& sour
       source.folder.empty() ? source.file.parent_path() : source.folder;
   const Labels labels(source.classes);
   ImageList list{source.classes, static_cast<int64_t>(source.classes.size()), {}};
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+  text = without_byte_order_mark(text);
   bool is_first = true;
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = text.find('\n');

@@ -3,6 +3,7 @@
 #include "common/error.h"
 #include "common/program/log.h"
 #include "trainer/checkpoint/store/store.h"
+#include "trainer/checkpoint/store/trial.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/roles/attend.h"
 
@@ -34,6 +35,15 @@ std::optional<folder::Owner> owner_by_checkpoints(const std::filesystem::path& s
   return std::nullopt;
 }
 
+// Whether no job has trained in the folder, as far as it can be read.
+bool is_new(const std::filesystem::path& storage) {
+  try {
+    return !folder::read_owner(storage);
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<folder::Claim> claim_folder(const group::Membership& membership,
@@ -50,6 +60,9 @@ std::unique_ptr<folder::Claim> claim_folder(const group::Membership& membership,
   request.job.training = training.json;
   request.owner_by_contents = [&] { return owner_by_checkpoints(membership.storage); };
   request.say = [&](const std::string& text) { reporter.resumed(text); };
+  // A job that has trained here goes on as soon as the storage works again, whatever it fails with.
+  if (is_new(membership.storage))
+    group::patiently(stop, [&] { checkpoint::try_storage(membership.storage / "checkpoints"); });
   auto claim = group::patiently(stop, [&] { return folder::Claim::take(request, stop); });
   reporter.resumed("");
   return claim;

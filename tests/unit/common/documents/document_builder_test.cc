@@ -40,16 +40,16 @@ TEST(DocumentBuilder, CopiesTheAnchorsValueForAnAlias) {
 }
 
 TEST(DocumentBuilder, MergesObjectsIntoTheOneThatHasTheMergeKey) {
-  const std::string two = "x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\n";
-  const std::string json = R"({"x":{"a":1,"b":2},"y":{"b":3,"c":4},"z":)";
+  const std::string two = "x: &x {a: 1, b: 2}\nw: &w {b: 3, c: 4}\n";
+  const std::string json = R"({"x":{"a":1,"b":2},"w":{"b":3,"c":4},"z":)";
   const struct {
     const char* yaml;
     const char* merged;
   } cases[] = {
       {"z: {<<: *x}", R"({"a":1,"b":2})"},
       {"z: {<<: *x, b: 5}", R"({"b":5,"a":1})"},
-      {"z:\n  <<: [*x, *y]\n  a: 6", R"({"a":6,"b":2,"c":4})"},
-      {"z:\n  <<: [*y, *x]", R"({"b":3,"c":4,"a":1})"},
+      {"z:\n  <<: [*x, *w]\n  a: 6", R"({"a":6,"b":2,"c":4})"},
+      {"z:\n  <<: [*w, *x]", R"({"b":3,"c":4,"a":1})"},
       {"z: {d: 7, <<: *x}", R"({"d":7,"a":1,"b":2})"},
       {"z: {<<: {a: 8}, b: 9}", R"({"b":9,"a":8})"},
       {"z: {<<: {<<: *x, b: 1}, c: 1}", R"({"c":1,"b":1,"a":1})"},

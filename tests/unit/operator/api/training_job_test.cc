@@ -198,6 +198,7 @@ JobStatus full_status() {
   record.replacing = "uid";
   record.avoided_nodes = {"node-b", "node-a"};
   record.in_round = true;
+  record.failed_at = time + 7s;
   status.records = {ReplicaRecord{}, record};
   status.counted_uids = {"a", "b"};
   status.restarts = 4;

@@ -419,16 +419,25 @@ TEST(Validate, AJobOfOnesOwnImageNeedsSomethingToRun) {
           {{{worker, "{spec: {containers: []}}"}}, "a container to run"},
           {{{worker, "{spec: {containers: [{name: a}]}}"}},
            "containers[0]: expected a command or an image"},
-          {{{worker, "{spec: {containers: [{name: a, comand: [x], image: y}]}}"}},
+          {{{worker, "{spec: {containers: [{name: a, comand: [x], image: z}]}}"}},
            "did you mean command?"},
           {{{worker, "{spec: {containers: [{name: a, command: x}]}}"}}, "command: expected a list"},
           {{{worker, "{spec: {containers: [{name: side}, {name: other, image: x}]}}"}},
            "trainer or tensorflow"},
           {{{"spec.replicaSpecs.ps", "{}"}}, "spec.replicaSpecs.ps.template.spec.containers"},
       });
+  expect_each_refused(
+      kTraining, {{{{worker, "{spec: {containers: [{name: proxy, image: x}]}}"}},
+                   "containers[0].name: expected trainer, for the job has spec.training and this "
+                   "is the only container, found 'proxy'; to run it beside the trainer, add {name: "
+                   "trainer}"}});
+  EXPECT_TRUE(problems_with(kTraining, {{worker,
+                                         "{spec: {containers: [{name: proxy, image: x}, {name: "
+                                         "trainer}]}}"}})
+                  .empty());
   EXPECT_TRUE(problems_with(kOwnImage, {{worker,
                                          "{spec: {containers: [{name: side, env: [{name: "
-                                         "MUSTER_X, value: y}]}, {name: trainer, image: "
+                                         "MUSTER_X, value: z}]}, {name: trainer, image: "
                                          "x}]}}"}})
                   .empty());
 }
@@ -442,7 +451,10 @@ TEST(Validate, OnAClusterThoseWhoTrainTogetherShareAVolume) {
   const auto found = problems(kTraining);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].text(), HasSubstr("spec.storage.volume: expected a volume that all replicas"
-                                         " mount, found none"));
+                                         " share, found none"));
+  const auto own = problems(std::string(kTraining) + "  storage: {volume: {emptyDir: {}}}\n");
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_THAT(own[0].text(), HasSubstr("found one that each pod has for itself"));
   const std::string shared = "  storage: {volume: {persistentVolumeClaim: {claimName: mnist}}}\n";
   EXPECT_TRUE(problems(kTraining + shared).empty());
   std::string alone = kTraining;

@@ -36,6 +36,7 @@ TEST(Environment, HoldsWhatAReplicaMustKnow) {
       {"MUSTER_ROLE", "worker"},
       {"MUSTER_INDEX", "1"},
       {"MUSTER_ATTEMPT", "3"},
+      {"MUSTER_GRACE_SECONDS", "120"},
       {"MUSTER_REPLICAS", R"({"ps":2,"chief":1,"worker":2,"evaluator":1})"},
   };
   EXPECT_EQ(variables(worker), expected);

@@ -105,6 +105,8 @@ std::vector<Case> cases() {
        "ReplicaDeleted"},
       {"137 when evicted by a deletion is not counted", imaged(), w, 137, "Evicted", true, kRestart,
        false, "Evicted"},
+      {"143 when evicted by a deletion is not counted", full_job(), w, 143, "Evicted", true,
+       kRestart, false, "Evicted"},
       {"a rule may fail on an eviction by a deletion", evicted_fails, w, 137, "Evicted", true,
        kFail, false, "FailureRule"},
       {"no rule sees 143 when deleted", deleted_rule, w, 143, "", true, kRestart, false,
@@ -397,7 +399,7 @@ TEST(Failure, ReplicasThatFailTogetherUseUpOneRestart) {
       {"one that keeps failing beside one that waits", {"f01", "f1", "f1", "f0"}, 3},
   };
   for (const Case& test : cases) {
-    Scene scene(make_job().workers(3).backoff_limit(6).own_image());
+    Scene scene(make_job().workers(3).backoff_limit(6));
     scene.start();
     for (const std::string& look : test.looks) {
       for (const char worker : look.substr(1)) {
@@ -411,6 +413,43 @@ TEST(Failure, ReplicasThatFailTogetherUseUpOneRestart) {
       }
       scene.step();
       scene.step_after(400);  // the back-off is over
+    }
+    EXPECT_EQ(scene.job.status.restarts, test.restarts) << test.name;
+    EXPECT_FALSE(scene.has("FailureTarget")) << test.name;
+  }
+}
+
+// A program of one's own is ready as soon as it runs.
+TEST(Failure, ProgramsOfOnesOwnThatFailTogetherUseUpOneRestart) {
+  struct End {
+    double seconds;
+    int worker;
+  };
+  struct Case {
+    const char* name;
+    std::vector<End> ends;
+    int restarts;
+  };
+  const Case cases[] = {
+      {"peers notice one after the other", {{3, 3}, {3.2, 0}, {3.5, 1}, {3.9, 2}}, 1},
+      {"a peer that waits for its own time-out", {{3, 3}, {4, 0}, {600, 1}}, 1},
+      {"a peer long after", {{3, 3}, {700, 0}}, 2},
+      {"the replacement, which met a peer that was ending", {{3, 0}, {4, 1}, {4.5, 0}, {5, 2}}, 1},
+      {"one by itself, again and again", {{3, 0}, {6, 0}, {9, 0}}, 3},
+      {"all, and all once more", {{3, 0}, {4, 1}, {5, 2}, {60, 0}, {61, 1}, {62, 2}}, 2},
+      {"two apart", {{3, 0}, {1000, 1}, {2000, 0}}, 3},
+  };
+  for (const Case& test : cases) {
+    Scene scene(make_job().workers(4).backoff_limit(6).own_image());
+    scene.start();
+    for (const End& end : test.ends) {
+      scene.now = at(end.seconds);
+      scene.step();
+      scene.start_all();
+      scene.fail(Role::worker, end.worker, 1);
+      scene.step();
+      scene.start_all();
+      scene.step();
     }
     EXPECT_EQ(scene.job.status.restarts, test.restarts) << test.name;
     EXPECT_FALSE(scene.has("FailureTarget")) << test.name;

@@ -60,13 +60,16 @@ int counted_failures(const api::JobStatus& before, const api::JobStatus& after) 
 }
 
 // A replica may join rounds that others have opened, but each of its own failures is in another
-// round, and only the first may be in a round that was open before.
-void check_rounds(const api::JobStatus& before, const api::JobStatus& after, int failures) {
+// round, and only the first may be in a round that was open before. Without `training` its
+// replacement may fail in the same round too.
+void check_rounds(const api::TrainingJob& job, const api::JobStatus& before,
+                  const api::JobStatus& after, int failures) {
   const int rounds = after.restarts - before.restarts;
   require(rounds >= 0 && rounds <= failures, "more rounds than failures");
   const bool open = std::ranges::any_of(before.records, &api::ReplicaRecord::in_round);
+  require(open || rounds > 0 || failures == 0, "a failure in no round");
   for (const api::ReplicaRecord& record : after.records) {
-    if (record.role == Role::evaluator) continue;
+    if (record.role == Role::evaluator || job.training.is_null()) continue;
     const api::ReplicaRecord* old = record_of(before, record.role, record.index);
     const bool may_join = open && !(old && old->in_round);
     require(rounds >= new_failures(before, record) - may_join,
@@ -299,7 +302,7 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
     if (!lives(replica) || !unwanted) seen_ends_.insert(replica.uid);
   }
   const int counted = counted_failures(before, after);
-  check_rounds(before, after, counted);
+  check_rounds(job, before, after, counted);
   if (is_decided(before)) return require(counted == 0, "restarts counted after the decision");
   require(counted <= ends + before_successes,
           "counted " + std::to_string(counted) + " failures of " + std::to_string(ends) + " ends");

@@ -19,8 +19,12 @@ TEST(StoragePatienceTest, WaitsForRoomAndSaysWhyItWaits) {
   StoragePatience patience;
   EXPECT_TRUE(patience.wait(kFull));
   EXPECT_TRUE(patience.wait(kFull));
+  ASSERT_EQ(current_stalls().size(), 1u) << "it is shown where hangs are";
+  EXPECT_EQ(current_stalls()[0].kind, WatchedWork::Kind::storage);
+  EXPECT_EQ(current_stalls()[0].doing, kFull.what());
   patience.rest();
   patience.rest();
+  EXPECT_TRUE(current_stalls().empty());
   const std::string log =
       testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
   const std::string begins =

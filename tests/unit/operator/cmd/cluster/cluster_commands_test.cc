@@ -271,6 +271,35 @@ TEST_F(ClusterCommandsTest, applies_what_the_user_wrote_and_no_defaults) {
   EXPECT_EQ(Json::parse(patch.body), written);
 }
 
+TEST_F(ClusterCommandsTest, applies_all_objects_of_a_file_in_their_order) {
+  const Response none = kube::refusal(404, "NotFound", "no such object");
+  FakeTransport transport([&](const Request& request) {
+    if (request.path == "/api/v1")
+      return ok({{"resources",
+                  {{{"name", "persistentvolumeclaims/status"},
+                    {"kind", "PersistentVolumeClaim"},
+                    {"namespaced", true}},
+                   {{"name", "persistentvolumeclaims"},
+                    {"kind", "PersistentVolumeClaim"},
+                    {"namespaced", true}}}}});
+    return request.method == Method::patch ? ok(job()) : none;
+  });
+  Json written = job();
+  written.erase("status");
+  const Json claim = {{"apiVersion", "v1"},
+                      {"kind", "PersistentVolumeClaim"},
+                      {"metadata", {{"name", "data"}}}};
+  SubmitOptions options;
+  options.files = {manifest({{"apiVersion", "v1"}, {"kind", "List"}, {"items", {claim, written}}})};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(submit_jobs(access(transport), checked_manifests(options), "", options), kSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "persistentvolumeclaim/data created\ntrainingjob.muster.dev/mnist created\n");
+  const Request patch = transport.requests().at(2);
+  EXPECT_EQ(patch.path, "/api/v1/namespaces/lab/persistentvolumeclaims/data");
+  EXPECT_EQ(Json::parse(patch.body)["metadata"]["namespace"], "lab");
+}
+
 TEST_F(ClusterCommandsTest, refuses_a_malformed_manifest_and_another_namespace_unasked) {
   FakeTransport transport([](const Request&) { return Response(); });
   Json wrong = job();
@@ -326,9 +355,9 @@ TEST_F(ClusterCommandsTest, applies_lists_as_the_api_server_keeps_them) {
   Document document = Document::load(MUSTER_SOURCE_DIR "/examples/custom-network.yaml");
   SubmitOptions options;
   options.files = {MUSTER_SOURCE_DIR "/examples/custom-network.yaml"};
-  options.sets = {"spec.storage.volume={emptyDir: {}}"};
+  options.sets = {"spec.storage.volume={hostPath: {path: /jobs}}"};
   const Json submitted = checked_manifests(options).at(0);
-  document.set("spec.storage.volume", "{emptyDir: {}}");
+  document.set("spec.storage.volume", "{hostPath: {path: /jobs}}");
   const Json written = document.value();
   EXPECT_TRUE(api::validate_for_cluster(document).empty());
   const auto layers = [](const Json& of) { return of["spec"]["training"]["model"]["layers"]; };

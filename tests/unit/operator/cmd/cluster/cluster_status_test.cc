@@ -122,12 +122,22 @@ TEST(ClusterStatus, says_that_no_operator_looks_at_a_job) {
   EXPECT_THAT(text(0, "2026-01-02T03:04:51Z"), Not(HasSubstr("no operator"))) << "it may yet";
 }
 
+TEST(ClusterStatus, says_how_old_it_is_until_the_job_has_finished) {
+  ClusterJob seen = seen_with(kRunning);
+  seen.status_written = at("2026-01-02T03:00:00Z");
+  const api::Time now = at("2026-01-02T03:05:00Z");
+  EXPECT_THAT(status_text(seen, now), HasSubstr("as of      5m ago, when the operator wrote"));
+  seen.job.status.conditions.push_back({"Finished", true, "Finished", "", now});
+  EXPECT_THAT(status_text(seen, now), Not(HasSubstr("as of")));
+}
+
 TEST(ChangedOf, is_the_last_write_but_of_status) {
   const Json object = Json::parse(R"({"metadata": {
       "creationTimestamp": "2026-01-02T03:00:00Z", "managedFields": [
         {"manager": "muster", "operation": "Apply", "time": "2026-01-02T03:01:00Z"},
         {"manager": "muster-operator", "subresource": "status", "time": "2026-01-02T03:02:00Z"}]}})");
   EXPECT_EQ(changed_of(object), at("2026-01-02T03:01:00Z"));
+  EXPECT_EQ(status_written_of(object), at("2026-01-02T03:02:00Z"));
   EXPECT_EQ(changed_of({{"metadata", {{"creationTimestamp", "2026-01-02T03:00:00Z"}}}}),
             at("2026-01-02T03:00:00Z"));
   EXPECT_EQ(changed_of({{"metadata", {{"name", "mnist"}}}}), std::nullopt);

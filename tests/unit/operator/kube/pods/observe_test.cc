@@ -255,7 +255,7 @@ const PodCase kPodCases[] = {
      Phase::failed,
      {},
      "InitContainerFailed",
-     "no such bucket"},
+     "init container fetch ended with exit code 2: no such bucket"},
     {"refused by the kubelet",
      R"({"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource"})",
      Phase::failed,

@@ -75,6 +75,10 @@ TEST(TfJobPods, ADynamicWorkerKnowsAllPsAndItself) {
                 "ps": ["mnist-ps-0.lab.svc.cluster.local:2222",
                        "mnist-ps-1.lab.svc.cluster.local:2222"]},
     "task": {"type": "worker", "index": 1}})"));
+  EXPECT_EQ(tf_config(dynamic, Role::chief, 0)["cluster"], Json::parse(R"({
+    "worker": {}, "ps": ["mnist-ps-0.lab.svc.cluster.local:2222",
+                         "mnist-ps-1.lab.svc.cluster.local:2222"],
+    "master": ["mnist-master-0.lab.svc.cluster.local:2222"]})"));
   EXPECT_EQ(tf_config(dynamic, Role::ps, 1)["cluster"], Json::parse(R"({
     "worker": {}, "ps": ["mnist-ps-1.lab.svc.cluster.local:2222"]})"));
 }

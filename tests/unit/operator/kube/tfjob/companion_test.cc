@@ -6,6 +6,7 @@
 #include "common/documents/json.h"
 #include "common/error.h"
 #include "operator/api/validate.h"
+#include "operator/convert/tfjob.h"
 
 namespace muster::kube {
 namespace {
@@ -53,11 +54,11 @@ TEST(Companion, LeavesTheTimeToLiveToTheTfJob) {
 
 TEST(Companion, HasAShorterNameOfItsOwnForALongOne) {
   const std::string longest(40, 'a');
-  EXPECT_EQ(companion_name(longest), longest);
-  const std::string one = companion_name(longest + "b"), other = companion_name(longest + "c");
+  EXPECT_EQ(convert::job_name_of_tfjob(longest), longest);
+  const std::string one = convert::job_name_of_tfjob(longest + "b"), other = convert::job_name_of_tfjob(longest + "c");
   EXPECT_EQ(one.size(), 40u);
   EXPECT_NE(one, other);
-  EXPECT_EQ(one, companion_name(longest + "b"));
+  EXPECT_EQ(one, convert::job_name_of_tfjob(longest + "b"));
 }
 
 void expect_valid(const Json& job) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "operator/convert/tfjob.h"
 #include "operator/kube/tfjob/tfjob_status.h"
 #include "tests/unit/operator/kube/chart_rights.h"
 #include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
@@ -310,7 +311,7 @@ TEST_F(TfJobClusterTest, OneOfALongNameHasAStatusToo) {
   const std::string name(60, 'a');
   apply({}, name);
   EXPECT_EQ(state(name), "Created");
-  EXPECT_TRUE(server().has("trainingjobs", companion_name(name)));
+  EXPECT_TRUE(server().has("trainingjobs", convert::job_name_of_tfjob(name)));
 }
 
 TEST_F(TfJobClusterTest, AChangeThatTheServerRefusesIsSaidOnce) {

@@ -1,0 +1,70 @@
+#include "common/documents/documents.h"
+
+#include <utility>
+
+#include "common/documents/json.h"
+
+namespace muster {
+
+namespace {
+
+constexpr size_t kMaxDocuments = 1000;
+
+// Returns the next line of `text` and what ends it, which are removed from there.
+std::string_view take_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end == text.npos ? text.size() : end + 1);
+  text.remove_prefix(line.size());
+  return line;
+}
+
+// Whether a line ends a document. As kubectl, this takes nothing but a comment beside the `---`.
+bool is_separator(std::string_view line, const std::string& place) {
+  if (!line.starts_with("---")) return false;
+  const size_t at = line.find_first_not_of(" \t\r\n", 3);
+  if (at == line.npos || line[at] == '#') return true;
+  throw Malformed(place, "nothing but a comment after ---", "a value; put it on the next line");
+}
+
+bool is_list(const Document& document) {
+  return string_or(document.value(), "kind", "") == "List" &&
+         string_or(document.value(), "apiVersion", "") == "v1" &&
+         member(document.value(), "items").is_array();
+}
+
+void append(Document document, const std::string& source, std::vector<Document>& documents) {
+  if (document.value().is_null()) return;
+  if (!is_list(document)) {
+    documents.push_back(std::move(document));
+  } else {
+    for (size_t i = 0; i < document.value()["items"].size(); ++i)
+      append(document.part(child_path("items", i)), source, documents);
+  }
+  if (documents.size() > kMaxDocuments) throw Malformed(source, "at most 1000 documents", "more");
+}
+
+}  // namespace
+
+std::vector<Document> parse_documents(std::string_view text, const std::string& source) {
+  std::vector<Document> documents;
+  const char* begin = text.data();
+  int lines = 0;
+  int lines_before = 0;
+  const auto end_part = [&](const char* end) {
+    const std::string_view part(begin, static_cast<size_t>(end - begin));
+    append(Document::parse(part, source, lines_before), source, documents);
+  };
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    ++lines;
+    if (!is_separator(line, source + ":" + std::to_string(lines))) continue;
+    end_part(line.data());
+    begin = text.data();
+    lines_before = lines;
+  }
+  end_part(text.data());
+  if (documents.empty()) documents.push_back(Document::parse("", source));
+  return documents;
+}
+
+}  // namespace muster

@@ -1,0 +1,89 @@
+#include "common/variables.h"
+
+namespace muster {
+
+namespace {
+
+using enum Setter;
+
+constexpr Variable kVariables[] = {
+    {"TF_CONFIG", operators,
+     R"(`{"cluster": {"ps": ["host:port", ...], "chief": [...], "worker": [...]}, "task": {"type": "worker", "index": 0}}`; no evaluator in `cluster`; unset for a job of one replica that is not elastic. `master` where the job said `master`)"},
+    {"MUSTER_TF_CONFIG", kubernetes,
+     "path of a file with what `TF_CONFIG` would be, where that is longer than the 128 KiB that "
+     "Linux takes for a variable (where the job has `training`; any other job is refused then)"},
+    {"MUSTER_JOB", operators, "the job's name"},
+    {"MUSTER_NAMESPACE", kubernetes, "the job's namespace"},
+    {"MUSTER_JOB_UID", operators, "the job's unique id, which peers check"},
+    {"MUSTER_ROLE", operators, "`ps`, `chief`, `master`, `worker` or `evaluator`"},
+    {"MUSTER_INDEX", operators, "the replica's number within its role, from 0"},
+    {"MUSTER_ATTEMPT", operators, "how often this replica has been replaced so far"},
+    {"MUSTER_REPLICAS", operators,
+     R"(`{"ps": 1, "chief": 1, "worker": 1, "evaluator": 1}`: every role of the job, evaluator too)"},
+    {"MUSTER_ELASTIC", operators,
+     R"(`{"minReplicas": 1, "maxReplicas": 4, "batch": "global"}`: spec.elastic of a job whose workers may come and go; unset: they do not)"},
+    {"MUSTER_TRAINED", operators,
+     "`1`: the job's training had ended before this replica began, and an evaluator has the rest "
+     "to do; unset: it had not"},
+    {"MUSTER_REPLICATION", operators,
+     "`2`: each shard has a second copy on another ps; unset: it has none"},
+    {"MUSTER_GRACE_SECONDS", operators,
+     "seconds from SIGTERM until the replica is killed: `terminationGracePeriodSeconds` of its "
+     "template, 120 where that is left out (only where the job has `training`)"},
+    {"MUSTER_STORAGE", operators,
+     "the job's folder on shared storage: for a job with `training` a folder below the mount path, "
+     "made by the trainer, else the mount path; with `muster run` the job's directory"},
+    {"MUSTER_ADOPT", operators,
+     "`lab/mnist`: the job with whose training in that folder this one goes on; unset: nobody's "
+     "but its own"},
+    {"MUSTER_TRAINING", operators, "path of training.yaml (only where the job has `training`)"},
+    {"MUSTER_CHECKPOINT_REQUEST", operators,
+     "path of the file that the leader watches for [requests for a "
+     "checkpoint](checkpoints.md#a-checkpoint-on-demand); each new text in it is one (only the "
+     "leader of a job with `training`; on Kubernetes only where the job has `storage.volume`)"},
+    {"MUSTER_TLS", operators,
+     "folder with `tls.key` and `tls.crt`, by which [the job's replicas know each "
+     "other](security.md); unset: they believe everybody (only where the job has `training`)"},
+    {"MUSTER_HTTP_ADDRESS", operators, "host:port for /metrics, /healthz and /progress"},
+    {"MUSTER_POD_IP", operators,
+     "the IP address of the pod (Kubernetes) or host (`muster run --hosts`), where peers reach this "
+     "replica, whatever DNS or their TF_CONFIG says"},
+    {"MUSTER_PEER_PORTS", operators,
+     "`2223-2254`: a member of a collective listens at a free port of these (Kubernetes, where the "
+     "job has `training`, and `muster run --hosts`), so that [a "
+     "NetworkPolicy](security.md#on-the-cluster) can name them; unset: at any"},
+    {"MUSTER_PS_HOSTS", operators,
+     "addresses of all ps, with commas between them (only of jobs without `training`, as the next "
+     "two; [where their scripts find each other](getting-started.md#write-your-own))"},
+    {"MUSTER_CHIEF_HOSTS", operators, "the chief's address, likewise"},
+    {"MUSTER_WORKER_HOSTS", operators, "addresses of all workers, likewise"},
+    {"MUSTER_THREADS", run,
+     "threads to compute with where replicas share a machine; `training.threads` wins"},
+    {"MUSTER_RESTARTS_IN_PLACE", kubernetes,
+     "how often the supervisor in the trainer image may start the trainer again within ten "
+     "minutes; 3 if unset"},
+    {"MUSTER_RESTARTS", supervisor, "how often it has started the trainer again in this container"},
+    {"MUSTER_LAST_EXIT_CODE", supervisor,
+     "the exit code of the process before this one; 0 for the first process"},
+    {"MUSTER_TERMINATION_LOG", user,
+     "path of the file for a container's last words; /dev/termination-log"},
+    {"MUSTER_TRAINER", user, "path of the muster-trainer that `muster` starts"},
+    {"MUSTER_HANG_SECONDS", user,
+     "seconds after which work without a sign of life [stands still](hangs.md); 30 if unset; 0: "
+     "nobody watches. A template may set it"},
+    {"MUSTER_INSTRUCTION_SET", user,
+     "`generic`, `avx2` or `avx512`: the vector instructions to compute with; the best that the "
+     "processor has if unset"},
+    {"MUSTER_SHARED_MEMORY", user,
+     "`0`: replicas on one host exchange through the network as if they were on several"},
+    {"MUSTER_LOG_FORMAT", user, "`json` or `text`: how log lines are written"},
+    {"MUSTER_LOG_LEVEL", user, "`debug`, `info`, `warning` or `error`: the least that is logged"},
+};
+
+}  // namespace
+
+std::span<const Variable> variables() {
+  return kVariables;
+}
+
+}  // namespace muster
