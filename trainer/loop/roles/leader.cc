@@ -325,8 +325,11 @@ Json Leader::describe(const checkpoint::Position& position) const {
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};
-  for (const auto& [name, value] : compute::metrics_of(assembly_.spec().model.loss, trained))
-    result[metric_field("train", name)] = trained.rows > 0 ? Json(value) : Json();
+  const compute::LossKind& loss = assembly_.spec().model.loss;
+  for (const compute::MetricDefinition& metric : compute::trained_metrics(loss))
+    result[metric_field("train", metric.name)] = nullptr;
+  for (const auto& [name, value] : compute::metrics_of(loss, trained))
+    result[metric_field("train", name)] = value;
   const Json rate = result["stepsPerSecond"];
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (assembly_.spec().early_stopping)
