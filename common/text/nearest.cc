@@ -34,6 +34,20 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
+std::string digits_of(std::string_view text) {
+  std::string digits;
+  std::ranges::copy_if(text, std::back_inserter(digits),
+                       [](unsigned char c) { return std::isdigit(c); });
+  return digits;
+}
+
+// A number in a name says which of several things is meant: mobilenet-v2 is no slip of
+// mobilenet-v1.
+bool means_another(std::string_view word, std::string_view candidate) {
+  const std::string digits = digits_of(word);
+  return !digits.empty() && digits != digits_of(candidate);
+}
+
 // Whether `word` stands in `candidate` at its beginning, or at the beginning of one of its words:
 // crossEntropy of softmaxCrossEntropy, sigmoid of mnist-sigmoid.
 bool has_part(const std::string& candidate, const std::string& word) {
@@ -56,6 +70,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   size_t best_distance = kLongestWord;
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > kLongestWord) continue;
+    if (means_another(word, candidate)) continue;
     const size_t distance = edit_distance(wanted, lower(candidate));
     const size_t longest = std::max(wanted.size(), candidate.size());
     if (distance > std::max<size_t>(1, longest / 3) || distance >= longest) continue;

@@ -35,6 +35,7 @@ constexpr std::string_view kWithoutEffect[] = {"batch_queue_capacity",
                                                "num_visualizations",
                                                "eval_interval_secs",
                                                "inplace_batchnorm_update",
+                                               "anchorwise_output",
                                                "use_matmul_gather",
                                                "use_static_shapes",
                                                "keep_checkpoint_every_n_hours"};
@@ -191,10 +192,6 @@ class Conversion {
     for (const std::string& metrics : rest.metrics_set())
       if (metrics != "coco_detection_metrics")
         not_carried("eval_config.metrics_set", metrics + ": Muster reports COCO's metrics");
-    if (averages_weights() && !rest.use_moving_averages())
-      not_carried("eval_config.use_moving_averages",
-                  "false; Muster evaluates and exports the moving average of the weights, which "
-                  "this training keeps (spec.training.optimizer.ema)");
     rest.clear_num_examples();
     rest.clear_max_evals();
     rest.clear_metrics_set();
@@ -203,8 +200,11 @@ class Conversion {
     report_rest("eval_config", rest);
   }
 
+  // The API keeps the average beside the weights, which are the same without it; only an evaluation
+  // that asks for it uses it.
   bool averages_weights() const {
-    return pipeline_.train_config().optimizer().use_moving_average();
+    return pipeline_.train_config().optimizer().use_moving_average() &&
+           pipeline_.eval_config().use_moving_averages();
   }
   bool is_synchronous() const { return pipeline_.train_config().sync_replicas(); }
   int64_t replicas() const {

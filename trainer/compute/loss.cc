@@ -78,19 +78,27 @@ const std::vector<LossKind>& all_losses() {
 
 std::vector<Metric> metrics_of(const LossKind& loss, const LossSums& sums) {
   const LossDescription& description = describe(loss);
-  const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0; };
+  std::vector<Metric> metrics;
+  const auto add_mean = [&](const std::string& name, double sum, double count) {
+    if (count > 0) metrics.push_back({name, sum / count});
+  };
   const double count = description.terms_by_weight ? sums.weight : static_cast<double>(sums.rows);
-  std::vector<Metric> metrics{{"loss", mean(sums.loss, sums.weight)}};
+  add_mean("loss", sums.loss, sums.weight);
   for (size_t i = 0; i < description.terms.size(); ++i)
-    metrics.push_back({description.terms[i].name, mean(sums.terms[i], count)});
+    add_mean(description.terms[i].name, sums.terms[i], count);
+  return metrics;
+}
+
+std::vector<MetricDefinition> trained_metrics(const LossKind& loss) {
+  std::vector<MetricDefinition> metrics{{"loss", Better::lower}};
+  const auto& terms = describe(loss).terms;
+  metrics.insert(metrics.end(), terms.begin(), terms.end());
   return metrics;
 }
 
 std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss) {
-  const LossDescription& description = describe(loss);
-  std::vector<MetricDefinition> metrics{{"loss", Better::lower}};
-  metrics.insert(metrics.end(), description.terms.begin(), description.terms.end());
-  for (const Evaluator& evaluator : description.evaluators)
+  std::vector<MetricDefinition> metrics = trained_metrics(loss);
+  for (const Evaluator& evaluator : describe(loss).evaluators)
     metrics.insert(metrics.end(), evaluator.metrics.begin(), evaluator.metrics.end());
   return metrics;
 }

@@ -40,15 +40,18 @@ const LossDescription& describe(const LossKind& loss);
 const std::vector<LossKind>& all_losses();
 
 // Returns the metrics of a loss over the rows of `sums`, "loss" first: loss / weight, then each
-// term / rows, or / weight. All are 0 if there are no rows, and those by weight if it is 0.
+// term / rows, or / weight. A mean over nothing is left out: all if there are no rows, those by
+// weight if it is 0, as of a detector whose images have no object to be found.
 std::vector<Metric> metrics_of(const LossKind& loss, const LossSums& sums);
+// Returns the metrics that metrics_of() gives where there is something to measure.
+std::vector<MetricDefinition> trained_metrics(const LossKind& loss);
 
 // Returns the metrics that an evaluation of a model with this loss measures: "loss" first, its
 // terms, and the metrics of its evaluators.
 std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss);
 
 // Returns the accumulators of an evaluation of a model. Their metrics, one after the other, are
-// evaluated_metrics().
+// evaluated_metrics(), without those of which the data have nothing to measure.
 std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph);
 
 }  // namespace muster::compute

@@ -15,12 +15,11 @@ std::string loss_text(double loss) {
 std::string metrics_text(const std::vector<compute::Metric>& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics) {
-    if (name == "loss")
-      text += "cost " + loss_text(value);
-    else
-      text += fmt::format(", {} {:.4f}", metric_words(name), value);
+    if (!text.empty()) text += ", ";
+    text += name == "loss" ? "cost " + loss_text(value)
+                           : fmt::format("{} {:.4f}", metric_words(name), value);
   }
-  return text;
+  return text.empty() ? "nothing to measure" : text;
 }
 
 }  // namespace muster::loop

@@ -72,7 +72,6 @@ Json Recorder::state(const checkpoint::Position& position) const {
                 {"examples", earlier_.examples + all_.sums.rows},
                 {"steps", earlier_.steps + static_cast<int64_t>(all_.steps)},
                 {"startedAt", started_at_}};
-  if (sums.rows == 0) return state;
   for (const auto& [name, value] : metrics_of(sums)) state[name] = value;
   return state;
 }
@@ -101,9 +100,7 @@ void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
 void Recorder::show_earlier(const checkpoint::Position& position) {
   if (const Json rate = examples_per_second(); rate.is_number())
     progress_.examples_per_second = rate.get<double>();
-  const compute::LossSums sums = newest_sums(position);
-  if (sums.rows == 0) return;
-  show(sums);
+  show(newest_sums(position));
 }
 
 void Recorder::show(const compute::LossSums& sums) {
@@ -137,7 +134,7 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   progress_.step = position.step;
   progress_.steps_here = all_.steps;
   progress_.epoch = position.epoch;
-  if (recent_.sums.rows > 0) show(recent_.sums);
+  show(recent_.sums);
   if (more_metrics_)
     for (const auto& [name, value] : more_metrics_()) progress_.metrics[name] = value;
   progress_.examples_per_second = static_cast<double>(recent_.sums.rows) / time;
@@ -192,7 +189,7 @@ void Recorder::write_points(const checkpoint::Position& position, Clock::time_po
       events_->scalar("learning_rate", position.step,
                       options_.schedule->at(position.step > 0 ? position.step - 1 : 0));
   }
-  reporter_.gauge("loss", metrics.front().value);
+  if (const auto loss = compute::value_of(metrics, "loss")) reporter_.gauge("loss", *loss);
   points_.reset(now);
 }
 

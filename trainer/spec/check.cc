@@ -5,6 +5,7 @@
 #include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/text/pattern.h"
 #include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/fit.h"
@@ -90,6 +91,14 @@ class Checker {
   }
 
   void check_initialization() {
+    static const Pattern url("^[A-Za-z][A-Za-z0-9+.-]+:/");
+    const std::string from = string_or(training_, "initializeFrom", "");
+    if (url.matches(from))
+      report(
+          "initializeFrom",
+          "the path of a file or folder, for Muster fetches nothing: download it to where the job "
+          "reads its data",
+          "the URL '" + from + "'");
     const Json& options = member(training_, "initializeOptions");
     if (!options.is_object()) return;
     if (!given(training_, "initializeFrom") && is_sound("initializeFrom"))

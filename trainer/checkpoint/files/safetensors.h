@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "common/system/input_file.h"
+#include "trainer/checkpoint/files/number_type.h"
 #include "trainer/checkpoint/files/speed_limit.h"
 
 namespace muster::checkpoint {
 
 // safetensors, https://github.com/huggingface/safetensors#format: u64 (little-endian) N, N bytes of
-// JSON, the tensors' bytes without holes. Only F32.
+// JSON, the tensors' bytes without holes. F32 is written; F32, F16, BF16 and F64 are read.
 
 struct FileEntry {
   std::string name;
@@ -49,9 +50,16 @@ struct SafetensorsHeader {
   struct Tensor {
     std::string name;
     std::vector<int64_t> shape;
-    uint64_t begin = 0;  // bytes from the file's start
+    std::string dtype;                 // "F32"
+    const NumberType* type = nullptr;  // null: a type that is not read, such as I64
+    uint64_t begin = 0;                // bytes from the file's start
     uint64_t end = 0;
-    uint64_t count() const { return (end - begin) / sizeof(float); }
+    // Returns the number of elements; 0 for a type that is not read.
+    uint64_t count() const { return type == nullptr ? 0 : (end - begin) / type->bytes; }
+    // Throws Invalid, naming `file` and the tensor, for a type that is not read.
+    void require_numbers(const std::string& file) const;
+    // Reads the elements from `first` on as float32. Precondition: count() has as many.
+    void read(const InputFile& file, uint64_t first, std::span<float> values) const;
   };
   std::vector<Tensor> tensors;  // in the order of their bytes
   std::map<std::string, std::string> metadata;
@@ -59,15 +67,16 @@ struct SafetensorsHeader {
   static constexpr uint64_t kMostJson = 100'000'000;
 
   // Checks the JSON of a file of `file_bytes`. Throws Invalid naming `file`, tensor and byte: JSON
-  // errors, duplicate keys, a dtype other than F32, ranges that overlap, leave holes, pass the end
-  // or do not fit the shape.
+  // errors, duplicate keys, ranges that overlap, leave holes, pass the end or do not fit the shape,
+  // which is not compared for a type that is not read.
   static SafetensorsHeader parse(std::string_view json, uint64_t file_bytes,
                                  const std::string& file);
   // Reads and parses the header. Throws Invalid also for a length beyond the file.
   static SafetensorsHeader read(const InputFile& file);
 };
 
-// A safetensors file read into memory, with everything above checked.
+// A safetensors file read into memory, with everything above checked. All tensors must be of types
+// that are read.
 class SafetensorsFile {
  public:
   struct Tensor {

@@ -56,10 +56,10 @@ bool are_unsigned(const SortedJson& array) {
          });
 }
 
-// Returns the bytes of F32 values of this shape, at most `most`; `most` + 1 if there are more.
-uint64_t bytes_of(const std::vector<int64_t>& shape, uint64_t most) {
+// Returns the bytes of numbers of this shape, at most `most`; `most` + 1 if there are more.
+uint64_t bytes_of(const NumberType& type, const std::vector<int64_t>& shape, uint64_t most) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
-  uint64_t bytes = sizeof(float);
+  uint64_t bytes = type.bytes;
   for (const int64_t size : shape) {
     if (static_cast<uint64_t>(size) > most / bytes) return most + 1;
     bytes *= static_cast<uint64_t>(size);
@@ -76,8 +76,9 @@ SafetensorsHeader::Tensor parse_tensor(const std::string& name, const SortedJson
     throw Invalid(where + ": expected {\"dtype\", \"shape\", \"data_offsets\"}, found " +
                   value.dump().substr(0, 200));
   }
-  if (value["dtype"] != "F32") {
-    throw Invalid(fmt::format("{}: expected dtype F32, found {}", where, value["dtype"].dump()));
+  if (!value["dtype"].is_string()) {
+    throw Invalid(fmt::format("{}: expected dtype as a string, found {}", where,
+                              value["dtype"].dump().substr(0, 200)));
   }
   const SortedJson& offsets = value["data_offsets"];
   if (!are_unsigned(value["shape"]) || !are_unsigned(offsets) || offsets.size() != 2) {
@@ -87,6 +88,8 @@ SafetensorsHeader::Tensor parse_tensor(const std::string& name, const SortedJson
   SafetensorsHeader::Tensor tensor;
   tensor.name = name;
   tensor.shape = value["shape"].get<std::vector<int64_t>>();
+  tensor.dtype = value["dtype"].get<std::string>();
+  tensor.type = find_number_type(tensor.dtype);
   const uint64_t data = file_bytes - data_begin;
   const uint64_t begin = offsets[0].get<uint64_t>();
   const uint64_t end = offsets[1].get<uint64_t>();
@@ -94,9 +97,9 @@ SafetensorsHeader::Tensor parse_tensor(const std::string& name, const SortedJson
     throw Invalid(fmt::format("{}: bytes [{}, {}) do not lie in the {} bytes of data from byte {}",
                               where, begin, end, data, data_begin));
   }
-  if (bytes_of(tensor.shape, data) != end - begin) {
-    throw Invalid(fmt::format("{}: shape [{}] of F32 does not take the {} bytes from byte {}",
-                              where, fmt::join(tensor.shape, ", "), end - begin,
+  if (tensor.type != nullptr && bytes_of(*tensor.type, tensor.shape, data) != end - begin) {
+    throw Invalid(fmt::format("{}: shape [{}] of {} does not take the {} bytes from byte {}", where,
+                              fmt::join(tensor.shape, ", "), tensor.dtype, end - begin,
                               data_begin + begin));
   }
   tensor.begin = data_begin + begin;
@@ -134,6 +137,21 @@ void require_no_holes(const SafetensorsHeader& header, uint64_t data_begin, uint
 }
 
 }  // namespace
+
+void SafetensorsHeader::Tensor::require_numbers(const std::string& file) const {
+  if (type != nullptr) return;
+  throw Invalid(
+      fmt::format("{}: tensor {}: expected dtype {}, found {}", file, name, kNumberTypes, dtype));
+}
+
+void SafetensorsHeader::Tensor::read(const InputFile& file, uint64_t first,
+                                     std::span<float> values) const {
+  const uint64_t at = begin + first * type->bytes;
+  if (type->bytes == sizeof(float)) return file.read_at(at, std::as_writable_bytes(values));
+  std::vector<std::byte> bytes(values.size() * type->bytes);
+  file.read_at(at, bytes);
+  type->read(bytes, values);
+}
 
 SafetensorsHeader SafetensorsHeader::parse(std::string_view json, uint64_t file_bytes,
                                            const std::string& file) {
@@ -176,14 +194,18 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) {
   const InputFile file(path);
   SafetensorsHeader header = SafetensorsHeader::read(file);
   metadata_ = std::move(header.metadata);
-  if (header.tensors.empty()) return;
-  const uint64_t data_begin = header.tensors.front().begin;
-  values_.resize((file.size() - data_begin) / sizeof(float));
-  file.read_at(data_begin, std::as_writable_bytes(std::span(values_)));
+  size_t count = 0;
+  for (const auto& tensor : header.tensors) {
+    tensor.require_numbers(path.string());
+    count += tensor.count();
+  }
+  values_.resize(count);
+  std::span<float> rest(values_);
   for (auto& tensor : header.tensors) {
-    const size_t first = (tensor.begin - data_begin) / sizeof(float);
-    tensors_.push_back({std::move(tensor.name), std::move(tensor.shape),
-                        std::span<const float>(values_).subspan(first, tensor.count())});
+    const std::span<float> values = rest.first(tensor.count());
+    tensor.read(file, 0, values);
+    rest = rest.subspan(values.size());
+    tensors_.push_back({std::move(tensor.name), std::move(tensor.shape), values});
   }
 }
 

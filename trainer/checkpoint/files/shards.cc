@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "trainer/checkpoint/files/safetensors.h"
 #include "trainer/checkpoint/files/slices.h"
 
 namespace muster::checkpoint {
@@ -14,7 +13,7 @@ namespace fs = std::filesystem;
 
 Shards::Part Shards::part_of(const InputFile& file, const SafetensorsHeader::Tensor& tensor,
                              const Slice* slice) {
-  Part part{&file, tensor.begin, 0, tensor.count(), tensor.shape};
+  Part part{&file, tensor, 0, tensor.shape};
   if (slice == nullptr) return part;
   part.shape = slice->shape;
   const int64_t rows = rows_of(part.shape);
@@ -58,10 +57,11 @@ void Shards::add_copies(const std::string& name, const std::vector<int64_t>& sha
                                 part.file->path().string(), name, fmt::join(part.shape, ", "),
                                 fmt::join(shape, ", ")));
     }
-    if (at == end || part.first > at || part.first + part.count <= at) continue;
-    const uint64_t stop = std::min(end, part.first + part.count);
-    copies.push_back({part.file, part.at + (at - part.first) * sizeof(float),
-                      to.subspan(at - begin, stop - at)});
+    part.tensor.require_numbers(part.file->path().string());
+    const uint64_t part_end = part.first + part.tensor.count();
+    if (at == end || part.first > at || part_end <= at) continue;
+    const uint64_t stop = std::min(end, part_end);
+    copies.push_back({&part, at - part.first, to.subspan(at - begin, stop - at)});
     at = stop;
   }
   if (at < end) {
@@ -85,7 +85,7 @@ void Shards::load(const compute::ParameterLayout& layout, compute::Range range,
                values.subspan(begin - range.begin, end - begin), copies);
   }
   std::fill(values.begin(), values.end(), 0.0f);
-  for (const Copy& copy : copies) copy.file->read_at(copy.at, std::as_writable_bytes(copy.to));
+  for (const Copy& copy : copies) copy.make();
 }
 
 std::map<std::string, std::vector<int64_t>> Shards::shapes() const {
@@ -97,7 +97,7 @@ std::map<std::string, std::vector<int64_t>> Shards::shapes() const {
 void Shards::read(const std::string& name, std::span<float> values) const {
   std::vector<Copy> copies;
   add_copies(name, parts_.at(name).front().shape, 0, values, copies);
-  for (const Copy& copy : copies) copy.file->read_at(copy.at, std::as_writable_bytes(copy.to));
+  for (const Copy& copy : copies) copy.make();
 }
 
 }  // namespace muster::checkpoint

@@ -7,6 +7,7 @@
 
 #include "common/system/input_file.h"
 #include "trainer/checkpoint/files/manifest.h"
+#include "trainer/checkpoint/files/safetensors.h"
 #include "trainer/checkpoint/files/weight_source.h"
 #include "trainer/compute/parameter_layout.h"
 
@@ -34,18 +35,19 @@ class Shards : public WeightSource {
   void read(const std::string& name, std::span<float> values) const override;
 
  private:
-  // Floats [first, first + count) of a tensor, in a file.
+  // The elements of a tensor from `first` on that a file has.
   struct Part {
     const InputFile* file = nullptr;
-    uint64_t at = 0;  // byte in the file
+    SafetensorsHeader::Tensor tensor;  // in the file
     uint64_t first = 0;
-    uint64_t count = 0;
     std::vector<int64_t> shape;  // logical, whole
   };
   struct Copy {
-    const InputFile* file;
-    uint64_t at;
+    const Part* part;
+    uint64_t from;  // element of the part
     std::span<float> to;
+
+    void make() const { part->tensor.read(*part->file, from, to); }
   };
 
   static Part part_of(const InputFile& file, const SafetensorsHeader::Tensor& tensor,

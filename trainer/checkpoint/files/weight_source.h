@@ -16,8 +16,8 @@ class WeightSource {
   // Returns the shapes of all tensors by their names.
   virtual std::map<std::string, std::vector<int64_t>> shapes() const = 0;
   // Reads a whole tensor in C order. Precondition: shapes() has it, with as many elements as there
-  // are `values`. Throws Invalid naming file and tensor if it is not whole, is damaged or holds no
-  // float32; Unavailable for an I/O error.
+  // are `values`. Throws Invalid naming file and tensor if it is not whole, is damaged or is of a
+  // type that does not become float32; Unavailable for an I/O error.
   virtual void read(const std::string& name, std::span<float> values) const = 0;
 };
 

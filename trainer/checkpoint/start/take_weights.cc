@@ -12,6 +12,7 @@
 #include "common/program/log.h"
 #include "common/text/listed.h"
 #include "trainer/checkpoint/files/shards.h"
+#include "trainer/checkpoint/start/other_formats.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/checkpoint/tensorflow/tensorflow_checkpoint.h"
 
@@ -85,11 +86,13 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& from) {
   try {
     shards->add(is_export ? exported : from, nullptr);
   } catch (const Invalid& error) {
-    throw Invalid(
-        std::string(error.what()) +
-            " (expected a safetensors file, or a TensorFlow checkpoint by its name without "
-            ".index or .data)",
-        error.exit_code());
+    const std::string expected =
+        "expected a safetensors file, or a TensorFlow checkpoint by its name without .index or "
+        ".data";
+    const std::string other = fs::exists(from, ignored) ? other_format(from) : "";
+    throw Invalid(other.empty() ? fmt::format("{} ({})", error.what(), expected)
+                                : fmt::format("{}: {}, found {}", from.string(), expected, other),
+                  error.exit_code());
   }
   return shards;
 }
@@ -141,6 +144,10 @@ class Matching {
     return tensors_.contains(name) ? name : published_.apply(std::move(name));
   }
 
+  bool wants(const std::string& target) const {
+    return (include_.empty() || include_.match(target)) && !exclude_.match(target);
+  }
+
   void match(const std::string& name) {
     const bool average = name.ends_with(kMovingAverage);
     if (average && !options_.moving_averages) return;
@@ -148,6 +155,7 @@ class Matching {
         target_of(average ? name.substr(0, name.size() - kMovingAverage.size()) : name);
     if (!tensors_.contains(target)) return;
     auto& candidate = candidates_[target];
+    if (!wants(target)) return;
     if (candidate && candidate->average == average)
       throw Invalid(fmt::format("{}: expected one tensor for {}, found {} and {}", from_, target,
                                 candidate->name, name));
@@ -157,7 +165,7 @@ class Matching {
   void choose(const compute::ParameterTensor& tensor,
               const std::map<std::string, std::vector<int64_t>>& shapes,
               std::map<std::string, std::string>& used) {
-    if ((!include_.empty() && !include_.match(tensor.name)) || exclude_.match(tensor.name)) {
+    if (!wants(tensor.name)) {
       result_.left_out.push_back(tensor.name);
       return;
     }
@@ -209,7 +217,8 @@ class Matching {
   const Patterns include_;
   const Patterns exclude_;
   std::map<std::string, const compute::ParameterTensor*> tensors_;
-  std::map<std::string, std::optional<Candidate>> candidates_;  // by the model's name
+  // By the model's name; nothing for a tensor that is not wanted.
+  std::map<std::string, std::optional<Candidate>> candidates_;
   TakenWeights result_;
 };
 

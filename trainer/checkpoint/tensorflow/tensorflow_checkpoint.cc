@@ -7,6 +7,7 @@
 #include "common/digest.h"
 #include "common/error.h"
 #include "proto/muster/tensor_bundle.pb.h"
+#include "trainer/checkpoint/files/number_type.h"
 #include "trainer/checkpoint/tensorflow/sorted_table.h"
 #include "trainer/records/framing.h"
 #include "trainer/records/text_message.h"
@@ -16,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFloat32 = 1;  // of tensorflow.DataType
 constexpr int kMostShards = 100'000;
 constexpr int kMostAxes = 254;  // as TensorFlow has it
 constexpr const char* kIndexSuffix = ".index";
@@ -37,9 +37,9 @@ bundle::Header parse_header(const TableEntries& entries, const std::string& file
   return header;
 }
 
-// Returns the bytes of float32 values of this shape; nothing if they do not fit into 63 bits.
-std::optional<uint64_t> float_bytes(const std::vector<int64_t>& shape) {
-  uint64_t bytes = sizeof(float);
+// Returns the bytes of numbers of this shape; nothing if they do not fit into 63 bits.
+std::optional<uint64_t> bytes_of(const NumberType& type, const std::vector<int64_t>& shape) {
+  uint64_t bytes = type.bytes;
   for (const int64_t axis : shape)
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(axis), &bytes)) return std::nullopt;
   return bytes <= static_cast<uint64_t>(INT64_MAX) ? std::optional(bytes) : std::nullopt;
@@ -71,9 +71,9 @@ TensorflowIndex::Variable parse_variable(const std::string& name, const std::str
   variable.bytes = static_cast<uint64_t>(entry.size());
   variable.crc = entry.crc32c();
   variable.is_whole = entry.slices_size() == 0;
-  const bool floats = variable.type == kFloat32 && variable.is_whole;
-  if (floats && float_bytes(variable.shape) != variable.bytes)
-    throw fail(fmt::format("the bytes of float32 values of the shape [{}]",
+  const NumberType* type = find_number_type(variable.type);
+  if (type != nullptr && variable.is_whole && bytes_of(*type, variable.shape) != variable.bytes)
+    throw fail(fmt::format("the bytes of {} values of the shape [{}]", type->name,
                            fmt::join(variable.shape, ", ")),
                std::to_string(variable.bytes));
   return variable;
@@ -157,21 +157,23 @@ const InputFile& TensorflowCheckpoint::shard(int number) const {
 void TensorflowCheckpoint::read(const std::string& name, std::span<float> values) const {
   const TensorflowIndex::Variable& variable = index_.variables.at(name);
   const std::string where = fmt::format("{}: variable {}", prefix_.string(), name);
-  if (variable.type != kFloat32)
-    throw Invalid(fmt::format("{}: expected float32 (type {} of TensorFlow), found type {}", where,
-                              kFloat32, variable.type));
+  const NumberType* type = find_number_type(variable.type);
+  if (type == nullptr)
+    throw Invalid(fmt::format("{}: expected {}, found type {} of TensorFlow", where, kNumberTypes,
+                              variable.type));
   if (!variable.is_whole)
     throw Invalid(where + ": expected a variable that is saved as a whole, found one in parts");
   const InputFile& file = shard(variable.shard);
   if (variable.offset > file.size() || variable.bytes > file.size() - variable.offset)
     throw Invalid(fmt::format("{}: expected {} bytes from byte {} of {}, found only {}", where,
                               variable.bytes, variable.offset, file.path().string(), file.size()));
-  const auto bytes = std::as_writable_bytes(values);
+  std::vector<std::byte> bytes(values.size() * type->bytes);
   file.read_at(variable.offset, bytes);
   const uint32_t crc = records::mask_crc(crc32c(bytes));
   if (crc != variable.crc)
     throw Invalid(fmt::format("{}: damaged: expected crc32c {:08x}, found {:08x} in {}", where,
                               variable.crc, crc, file.path().string()));
+  type->read(bytes, values);
 }
 
 }  // namespace muster::checkpoint

@@ -31,7 +31,7 @@ struct TensorflowIndex {
   std::map<std::string, Variable> variables;
 
   // Throws Invalid naming `file`, and the variable: a damaged table, bytes of another order,
-  // shapes and places that cannot be. Variables that are not float32 are allowed.
+  // shapes and places that cannot be. Variables of types that are not read are allowed.
   static TensorflowIndex parse(std::string_view bytes, const std::string& file);
 };
 

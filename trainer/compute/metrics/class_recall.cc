@@ -29,7 +29,8 @@ class ClassRecall : public Accumulator {
       recalls += static_cast<double>(one.found) / static_cast<double>(one.rows);
       ++seen;
     }
-    return {{"balancedAccuracy", seen > 0 ? recalls / static_cast<double>(seen) : 0}};
+    if (seen == 0) return {};
+    return {{"balancedAccuracy", recalls / static_cast<double>(seen)}};
   }
 
  private:

@@ -27,7 +27,7 @@ class Accumulator {
   virtual ~Accumulator() = default;
   virtual void add(const EvaluatedRows& rows) = 0;
   // Returns the metrics of its definition, in their order, over all rows so far. Those of which the
-  // rows have nothing to measure are 0 or left out.
+  // rows have nothing to measure are left out.
   virtual std::vector<Metric> metrics() const = 0;
   // Returns what there is to tell of each class.
   virtual std::vector<ClassMetric> class_metrics() const { return {}; }

@@ -74,10 +74,9 @@ std::optional<checkpoint::Best> reached_by_training(const checkpoint::Position& 
                                                     const spec::TrainingSpec& spec) {
   if (!spec.stop_when || !spec.stop_when->by_training() || position.epoch == 0) return std::nullopt;
   const compute::LossSums sums = position.sums.of(position.epoch - 1);
-  if (sums.rows == 0) return std::nullopt;
-  const double loss = compute::value_of(compute::metrics_of(spec.model.loss, sums), "loss").value();
-  if (!spec.stop_when->is_reached_by(loss)) return std::nullopt;
-  return checkpoint::Best{loss, position.step, position.epoch};
+  const auto loss = compute::value_of(compute::metrics_of(spec.model.loss, sums), "loss");
+  if (!loss || !spec.stop_when->is_reached_by(*loss)) return std::nullopt;
+  return checkpoint::Best{*loss, position.step, position.epoch};
 }
 
 bool is_stopped(const checkpoint::Evaluations& evaluations,

@@ -102,7 +102,8 @@ std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset&
     for (compute::Metric& metric : accumulator->metrics())
       evaluation.metrics.push_back(std::move(metric));
     for (const compute::ClassMetric& metric : accumulator->class_metrics())
-      evaluation.by_class[metric.name] = by_name(metric, format);
+      if (Json classes = by_name(metric, format); !classes.empty())
+        evaluation.by_class[metric.name] = std::move(classes);
   }
   if (pictures) evaluation.pictures = pictures->take();
   return evaluation;
@@ -149,14 +150,16 @@ std::optional<Evaluation> evaluate_part(compute::Engine& engine, const spec::Tra
                                         std::stop_token stop) {
   auto result = evaluate(engine, *part.dataset, spec, stop);
   if (!result) return result;
+  const std::vector<compute::Metric>& metrics = result->metrics;
   const bool finite = std::ranges::all_of(
-      result->metrics, [](const compute::Metric& metric) { return std::isfinite(metric.value); });
-  const std::string text =
-      fmt::format("{} at step {}: {}", part.name, step, metrics_text(result->metrics));
-  if (finite)
+      metrics, [](const compute::Metric& metric) { return std::isfinite(metric.value); });
+  const std::string text = fmt::format("{} at step {}: {}", part.name, step, metrics_text(metrics));
+  if (!metrics.empty() && finite)
     log::info(text, result->json());
   else
-    log::warning(text + ": expected finite numbers", result->json());
+    log::warning(text + (finite ? ": expected objects that are no crowds, found none"
+                                : ": expected finite numbers"),
+                 result->json());
   return result;
 }
 

@@ -19,7 +19,7 @@ namespace muster::loop {
 // The result of evaluating a model on data, forward only.
 struct Evaluation {
   uint64_t samples = 0;
-  std::vector<compute::Metric> metrics;  // "loss" first
+  std::vector<compute::Metric> metrics;  // "loss" first; without those that the data cannot give
   // {"averagePrecisionByClass": {"cat": 0.5}}: each metric of the classes by their names, or by
   // their numbers where they have none. A class of which there is nothing to measure is left out.
   Json by_class = Json::object();

@@ -12,12 +12,12 @@ namespace muster::loop {
 
 namespace {
 
-// Returns the numbers of the evaluation's validation data; none if they could not be evaluated. A
-// value that is not finite is null in the file.
-std::vector<compute::Metric> metrics_of(const Json& evaluation) {
+// Returns the numbers of the evaluation's validation data; nothing if they could not be evaluated.
+// A value that is not finite is null in the file.
+std::optional<std::vector<compute::Metric>> metrics_of(const Json& evaluation) {
   const Json& validation = member(evaluation, "validation");
+  if (!validation.is_object() || validation.contains("error")) return std::nullopt;
   std::vector<compute::Metric> metrics;
-  if (!validation.is_object() || !validation.contains("loss")) return metrics;
   for (const auto& [name, value] : validation.items()) {
     if (value.is_number()) metrics.push_back({name, value.get<double>()});
     if (value.is_null()) metrics.push_back({name, std::numeric_limits<double>::quiet_NaN()});
@@ -65,16 +65,16 @@ checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& 
   at.evaluations = position.evaluations;
   for (const Json& evaluation : results_->take()) {
     if (has_ended(at.evaluations, spec_)) break;
-    const std::vector<compute::Metric> metrics = metrics_of(evaluation);
+    const auto metrics = metrics_of(evaluation);
     at.step = static_cast<uint64_t>(integer_or(evaluation, "step", 0));
     if (at.step <= at.evaluations.step) continue;
-    if (metrics.empty()) {  // it failed, and is known: its checkpoint need not be kept
+    if (!metrics) {  // it failed, and is known: its checkpoint need not be kept
       at.evaluations.step = at.step;
       continue;
     }
     at.epoch = static_cast<uint64_t>(
         integer_or(evaluation, "epoch", static_cast<int64_t>(position.epoch)));
-    at.evaluations = after(at, metrics, spec_);
+    at.evaluations = after(at, *metrics, spec_);
   }
   return at.evaluations;
 }

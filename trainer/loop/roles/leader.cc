@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/documents/json.h"
@@ -20,6 +19,7 @@
 #include "trainer/loop/batches/stopping.h"
 #include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/gpu_report.h"
+#include "trainer/loop/roles/unsettled.h"
 #include "trainer/onnx/export.h"
 
 namespace muster::loop {
@@ -28,8 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMostNamed = 10;     // fields that have changed
-constexpr double kMostInitial = 0.1;  // of the moving statistics that evaluation uses
+constexpr size_t kMostNamed = 10;  // fields that have changed
 
 Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
   Recorder::Options options;
@@ -66,20 +65,10 @@ std::string compares_evaluations(const spec::TrainingSpec& spec) {
   return spec.checkpoint.best_only ? "checkpoint.bestOnly" : "";
 }
 
-// A moving mean that begins at a fixed value keeps a share of momentum^steps of it.
-void warn_of_slow_statistics(const Assembly& assembly) {
-  if (!assembly.spec().initialize_from.empty()) return;
-  float momentum = 0;
-  for (const compute::ParameterTensor& tensor : assembly.engine->layout().tensors())
-    momentum = std::max(momentum, tensor.state_momentum);
-  const auto steps = static_cast<double>(assembly.workload->total_steps({}));
-  const double initial = std::pow(static_cast<double>(momentum), steps);
-  if (initial <= kMostInitial) return;
-  log::warning(fmt::format(
-      "batch normalization: after {:.0f} steps with a momentum of {:.4g} its moving means and "
-      "variances are still {:.0f} % what they began with, so evaluation and prediction will be "
-      "wrong: expected a momentum of at most {:.4g}, or more steps",
-      steps, momentum, 100 * initial, std::pow(kMostInitial, 1 / steps)));
+void warn_of_unsettled_averages(const Assembly& assembly, uint64_t steps) {
+  for (const std::string& text :
+       unsettled_averages(assembly.spec(), assembly.engine->layout(), steps))
+    log::warning(text);
 }
 
 std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
@@ -146,7 +135,7 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
       store_(std::move(store)) {
   require_place_for_best(membership, assembly.spec());
   report_gpus(reporter, compute::choose_devices(assembly.spec().device, assembly.spec().devices));
-  warn_of_slow_statistics(assembly);
+  warn_of_unsettled_averages(assembly, assembly.workload->total_steps({}));
   if (store_) open_checkpointer(std::move(published), stop);
   if (assembly.spec().evaluate_every_epochs)
     validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
@@ -325,8 +314,11 @@ Json Leader::describe(const checkpoint::Position& position) const {
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};
-  for (const auto& [name, value] : compute::metrics_of(assembly_.spec().model.loss, trained))
-    result[metric_field("train", name)] = trained.rows > 0 ? Json(value) : Json();
+  const compute::LossKind& loss = assembly_.spec().model.loss;
+  for (const compute::MetricDefinition& metric : compute::trained_metrics(loss))
+    result[metric_field("train", metric.name)] = nullptr;
+  for (const auto& [name, value] : compute::metrics_of(loss, trained))
+    result[metric_field("train", name)] = value;
   const Json rate = result["stepsPerSecond"];
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (assembly_.spec().early_stopping)
@@ -374,6 +366,9 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     result["checkpoint"] = path_of(*final);
     export_model(parameters, result);
   }
+  // What ends a training early, or has it export an earlier step, is not in the plan.
+  if (exported.step < assembly_.workload->total_steps({}))
+    warn_of_unsettled_averages(assembly_, exported.step);
   result["exportedStep"] = exported.step;
   if (final && final->manifest.job_uid != membership_.uid) result["alreadyFinished"] = true;
   result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);

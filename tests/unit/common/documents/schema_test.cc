@@ -175,6 +175,19 @@ TEST(Nearest, FindsSlipsOfTheKeyboardAndNothingElse) {
   EXPECT_EQ(nearest(std::string(100000, 'a'), names), "");
 }
 
+TEST(Nearest, OffersNothingWithAnotherNumber) {
+  const std::vector<std::string> names = {"ssd-mobilenet-v1", "mobilenet-v1", "conv2d", "relu"};
+  const struct {
+    const char* word;
+    const char* near;
+  } cases[] = {
+      {"mobilenet-v2", ""}, {"ssd_mobilenet_v2", ""},      {"conv3d", ""},
+      {"relu6", ""},        {"mobilenet", "mobilenet-v1"}, {"moblienet_v1", "mobilenet-v1"},
+      {"conv2", "conv2d"},
+  };
+  for (const auto& item : cases) EXPECT_EQ(nearest(item.word, names), item.near) << item.word;
+}
+
 TEST(DidYouMean, KnowsSlipsAndParts) {
   const std::vector<std::string> names = {"softmaxCrossEntropy", "meanSquaredError", "mnist-mlp",
                                           "mnist-sigmoid", "sgd"};

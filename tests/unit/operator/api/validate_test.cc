@@ -118,7 +118,7 @@ TEST(Validate, RefusesWhatTheSchemaForbids) {
   expect_each_refused(
       kTraining,
       {
-          {{{"apiVersion", "muster.dev/v1alpha2"}}, "did you mean muster.dev/v1alpha1?"},
+          {{{"apiVersion", "muster.dev/v1alhpa1"}}, "did you mean muster.dev/v1alpha1?"},
           {{{"kind", "TrainJob"}}, "did you mean TrainingJob?"},
           {{{"metadata.name", "Mnist"}},
            "metadata.name: expected a string of at most 40 characters matching"},

@@ -106,7 +106,7 @@ TEST(ConvertPipeline, TakesOverWhatTheCocoPipelineSays) {
                           StartsWith("spec.training.data.validation.tfRecord.files: "),
                           StartsWith("spec.training.data.validation.tfRecord.labelMap: ")));
   EXPECT_EQ(optimizer["l2"], Json::parse(R"({"factor": 4e-05})"));
-  EXPECT_EQ(optimizer["ema"], Json::parse(R"({"decay": 0.9999})"));
+  EXPECT_FALSE(optimizer.contains("ema"));  // no evaluation asks for it
   EXPECT_FALSE(optimizer.contains("clipNorm"));
   // The model is Muster's own.
   EXPECT_THAT(one.not_carried, Each(Not(StartsWith("model.ssd.loss"))));
@@ -346,15 +346,32 @@ TEST(ConvertPipeline, NamesTheMomentumThatDiffersUnderASchedule) {
   EXPECT_THAT(converted(text).not_carried, Not(names_it));
 }
 
-TEST(ConvertPipeline, NamesAnEvaluationWithoutTheAverageThatIsKept) {
-  const auto names_it = Contains(StartsWith("eval_config.use_moving_averages: false; "));
-  EXPECT_THAT(converted(fixture("ssd_mobilenet_v1_coco.config")).not_carried, names_it);
-  EXPECT_THAT(
-      converted_with("eval_config {", "eval_config { use_moving_averages: true").not_carried,
-      Not(names_it));
-  EXPECT_THAT(
-      converted(fixture("ssd_mobilenet_v1_quantized_300x300_coco14_sync.config")).not_carried,
-      Not(names_it));  // no average is kept
+TEST(ConvertPipeline, KeepsAnAverageOnlyWhereAnEvaluationAsksForIt) {
+  const std::string eval = "eval_config {", asks = "eval_config { use_moving_averages: true";
+  for (const Converted& without :
+       {converted(fixture("ssd_mobilenet_v1_coco.config")),
+        converted_with(eval, "eval_config { use_moving_averages: false")}) {
+    EXPECT_FALSE(training_of(without)["optimizer"].contains("ema"));
+    EXPECT_THAT(without.not_carried, Not(Contains(HasSubstr("moving_average"))));
+  }
+  const Converted with = converted_with(eval, asks);
+  EXPECT_EQ(training_of(with)["optimizer"]["ema"], Json::parse(R"({"decay": 0.9999})"));
+  EXPECT_THAT(with.not_carried, Not(Contains(HasSubstr("moving_average"))));
+  // The training keeps none.
+  std::string text = fixture("ssd_mobilenet_v1_quantized_300x300_coco14_sync.config");
+  const std::string given = "use_moving_averages: false";
+  ASSERT_NE(text.find(given), std::string::npos);
+  text.replace(text.find(given), given.size(), "use_moving_averages: true");
+  EXPECT_FALSE(training_of(converted(text))["optimizer"].contains("ema"));
+}
+
+// The API's loss is one number for each anchor either way.
+TEST(ConvertPipeline, LosesNothingByAnchorwiseOutput) {
+  for (const auto& [loss, given] : {std::pair{"weighted_sigmoid {", "weighted_sigmoid {"},
+                                    {"weighted_smooth_l1 {", "weighted_smooth_l1 {"},
+                                    {"weighted_sigmoid {", "weighted_softmax {"}})
+    EXPECT_THAT(converted_with(loss, std::string(given) + " anchorwise_output: true").not_carried,
+                Not(Contains(HasSubstr("anchorwise_output"))));
 }
 
 TEST(ConvertPipeline, DescribesMustersModelAsItIs) {

@@ -30,10 +30,12 @@ TEST(Metrics, ALossIsDividedByItsWeight) {
   EXPECT_EQ(metrics_of(SoftmaxCrossEntropy{}, sums)[1].value, 0.8);
 }
 
-TEST(Metrics, OfNoRowsAreZero) {
-  for (const Metric& metric : metrics_of(SoftmaxCrossEntropy{}, {})) {
-    EXPECT_EQ(metric.value, 0) << metric.name;
-  }
+TEST(Metrics, OfNothingAreLeftOut) {
+  EXPECT_TRUE(metrics_of(SoftmaxCrossEntropy{}, {}).empty());
+  LossSums without_objects;
+  without_objects.rows = 3;
+  EXPECT_TRUE(metrics_of(SsdLoss{}, without_objects).empty());
+  EXPECT_EQ(trained_metrics(SsdLoss{}).size(), 3u);
 }
 
 TEST(Losses, HaveNamesOfTheirOwnAndRoomForTheirTerms) {

@@ -300,6 +300,27 @@ TEST(AloneProcessTest, WithoutAFolderItSaysThatNothingIsKept) {
   EXPECT_GT(result["trainLoss"], 0);
 }
 
+// By the plan of 660 steps the statistics of batch normalization settle; after 11 they have not.
+TEST(AloneProcessTest, WarnsOfStatisticsThatHaveNotSettledInWhatIsExported) {
+  const std::string early =
+      "epochs: 60\nevaluation: {}\nearlyStopping: {metric: validationLoss, patience: 1, minDelta: "
+      "1000, restoreBest: true}\n";
+  for (const auto& [more, warning] :
+       {std::pair<std::string, std::string>{early, "normalization: after 11 steps with a momentum"},
+        {"epochs: 60\n", ""},
+        {"epochs: 30\noptimizer: {ema: {decay: 0.9999}}\n", "after 330 steps with a decay"}}) {
+    const fs::path folder = fresh_folder("unsettled");
+    testing::internal::CaptureStderr();
+    log::initialize("test");
+    const Json result = train_alone(folder, write_training(folder, more));
+    const std::string said = testing::internal::GetCapturedStderr();
+    if (warning.empty())
+      EXPECT_THAT(said, Not(HasSubstr("what they began with")));
+    else
+      EXPECT_THAT(said, HasSubstr(warning));
+  }
+}
+
 TEST(AloneProcessTest, StoppedBeforeItStartsItLeavesWithItsCode) {
   const fs::path folder = fresh_folder("stopped");
   std::stop_source stop;

@@ -308,5 +308,23 @@ TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
   EXPECT_THAT(log, Not(HasSubstr("warning test: no checkpoint of step 0, nor")));
 }
 
+// A detector whose images of these steps have no object.
+TEST(RecorderTest, ReportsNoLossWhereThereIsNothingToMeasure) {
+  metrics::Reporter reporter("", "chief", 0);
+  Recorder::Options options;
+  options.loss = compute::SsdLoss{};
+  options.summary_every_steps = 1;
+  Recorder recorder(options, reporter, nullptr);
+  checkpoint::Position position;
+  recorder.begin(position, 100, 1);
+  compute::LossSums sums;
+  sums.rows = 2;
+  position.step = 1;
+  position.sums.add(0, sums);
+  recorder.step(position, sums, Recorder::Clock::now() + kStep * 10);
+  EXPECT_FALSE(reporter.snapshot().loss);
+  EXPECT_FALSE(recorder.state(position).contains("loss"));
+}
+
 }  // namespace
 }  // namespace muster::loop

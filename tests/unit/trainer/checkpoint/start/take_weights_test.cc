@@ -94,6 +94,71 @@ TEST_F(TakeWeights, RefusesValuesThatAreNotFinite) {
       HasSubstr("a.safetensors: tensor a: expected finite numbers, found inf as element 2"));
 }
 
+// A safetensors file: header and data.
+void write_file(const fs::path& path, const std::string& header, const std::string& data) {
+  const uint64_t length = header.size();
+  write_all(path,
+            std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + data);
+}
+
+TEST_F(TakeWeights, ConvertsNumbersAndJudgesNothingThatNobodyWants) {
+  const fs::path file = folder_.path() / "others.safetensors";
+  write_file(file, R"({"a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]},
+                       "b": {"dtype": "F16", "shape": [1], "data_offsets": [4, 6]},
+                       "c": {"dtype": "F64", "shape": [1], "data_offsets": [6, 14]},
+                       "step": {"dtype": "I64", "shape": [], "data_offsets": [14, 22]},
+                       "tiny": {"dtype": "F4", "shape": [3], "data_offsets": [22, 24]}})",
+             std::string("\x80\x3f\x20\xc0\x00\x3c", 6) +
+                 std::string("\x00\x00\x00\x00\x00\x00\x04\x40", 8) + std::string(10, '\xff'));
+  const auto layout = layout_of({{"a", {2}}, {"b", {1}}, {"c", {1}}});
+  std::vector<float> values(layout.size());
+  const TakenWeights weights = take_weights("f", file, layout, values);
+  EXPECT_TRUE(weights.is_complete());
+  EXPECT_THAT(weights.unused, ElementsAre("step", "tiny"));
+  const auto at = [&](const char* name) { return values.data() + layout.find(name).offset; };
+  EXPECT_EQ(at("a")[0], 1);
+  EXPECT_EQ(at("a")[1], -2.5f);
+  EXPECT_EQ(*at("b"), 1);
+  EXPECT_EQ(*at("c"), 2.5f);
+  EXPECT_THAT(error(file, layout_of({{"a", {2}}, {"step", {}}})),
+              HasSubstr("others.safetensors: tensor step: expected dtype F32, F16, BF16 or F64, "
+                        "found I64"));
+}
+
+// Two for one place, neither of which is taken.
+TEST_F(TakeWeights, JudgesNoNamesThatNobodyWants) {
+  const auto layout = layout_of({{"hidden/kernel", {7, 70}}, {"temperature", {}}});
+  std::vector<float> values(layout.size());
+  spec::InitializeOptions options;
+  options.rename = {{"bias$", "kernel"}};
+  options.exclude = {"^hidden/"};
+  const TakenWeights weights = take_weights("f", file_, layout, values, options);
+  EXPECT_THAT(weights.taken, ElementsAre("temperature"));
+  EXPECT_THAT(weights.left_out, ElementsAre("hidden/kernel"));
+}
+
+TEST_F(TakeWeights, NamesFormatsOfOthersAndTheWayThereIs) {
+  for (const auto& [name, what, way] :
+       {std::tuple{"model.h5", "weights of Keras", "load_model(\"model.h5\")"},
+        {"model.keras", "a model of Keras", "safetensors.numpy.save_file({w.path: "},
+        {"model.ONNX", "a model in the format ONNX", "onnx.load(\"model.ONNX\")"},
+        {"model.pt", "weights of PyTorch", "safetensors.torch.save_file(torch.load("},
+        {"model.pth", "weights of PyTorch", "\"model.safetensors\""},
+        {"pytorch_model.bin", "weights of PyTorch", "torch.load(\"pytorch_model.bin\""},
+        {"model.npz", "arrays of NumPy", "numpy.load("}}) {
+    const fs::path file = folder_.path() / name;
+    EXPECT_THAT(error(file, layout_), HasSubstr("No such file"));
+    write_all(file, "PK\x03\x04 or something else");
+    EXPECT_THAT(error(file, layout_),
+                AllOf(HasSubstr(file.string()), HasSubstr(what),
+                      HasSubstr("which Muster does not read"), HasSubstr(way)));
+  }
+  // What is in a file decides, not its name.
+  fs::copy_file(file_, folder_.path() / "weights.bin");
+  std::vector<float> values(layout_.size());
+  EXPECT_TRUE(take_weights("f", folder_.path() / "weights.bin", layout_, values).is_complete());
+}
+
 TEST_F(TakeWeights, SaysWhatAPlaceIsNot) {
   EXPECT_THAT(error(folder_.path() / "none", layout_),
               AllOf(StartsWith("initializeFrom: "), HasSubstr("none: No such file")));

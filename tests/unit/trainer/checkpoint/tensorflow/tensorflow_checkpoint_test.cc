@@ -54,10 +54,9 @@ TEST(TensorflowCheckpoint, ReadsScalarsAndEmptyTensorsAndRefusesOtherTypes) {
   EXPECT_THAT(read(checkpoint, "empty", 0), IsEmpty());
   EXPECT_EQ(read(checkpoint, "layer/kernel/.ATTRIBUTES/VARIABLE_VALUE", 6)[1],
             element("kernel", 1));
-  EXPECT_THAT(error_of<Invalid>([&] { read(checkpoint, "half", 2); }),
-              HasSubstr("variable half: expected float32 (type 1 of TensorFlow), found type 19"));
+  EXPECT_THAT(read(checkpoint, "half", 2), ElementsAre(1, 2));
   EXPECT_THAT(error_of<Invalid>([&] { read(checkpoint, "integer", 2); }),
-              HasSubstr("found type 3"));
+              HasSubstr("variable integer: expected F32, F16, BF16 or F64, found type 3"));
 }
 
 TEST(TensorflowCheckpoint, IsFoundByItsPrefixItsIndexAndItsFolder) {
@@ -138,14 +137,14 @@ TEST(TensorflowIndex, RefusesEntriesThatCannotBe) {
   EXPECT_THAT(error([](auto&, auto& entry) { entry.set_offset(-1); }),
               HasSubstr("found 8 bytes at -1"));
   EXPECT_THAT(error([](auto&, auto& entry) { entry.set_size(12); }),
-              HasSubstr("float32 values of the shape [2], found 12"));
+              HasSubstr("F32 values of the shape [2], found 12"));
   EXPECT_THAT(error([](auto&, auto& entry) { entry.mutable_shape()->add_dim()->set_size(-2); }),
               HasSubstr("axes of 0 and more, found -2"));
   EXPECT_THAT(error([](auto&, auto& entry) {
                 for (int i = 0; i < 3; ++i)
                   entry.mutable_shape()->add_dim()->set_size(int64_t{1} << 62);
               }),
-              HasSubstr("expected the bytes of float32 values"));
+              HasSubstr("expected the bytes of F32 values"));
   EXPECT_THAT(error([](auto&, auto& entry) {
                 for (int i = 0; i < 300; ++i) entry.mutable_shape()->add_dim()->set_size(1);
               }),

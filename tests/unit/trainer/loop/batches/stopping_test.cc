@@ -179,5 +179,17 @@ TEST(StopWhenTest, TheLossOfTheLastWholeEpochReachesAValueOrDoesNot) {
   EXPECT_FALSE(reached_by_training(position, spec));
 }
 
+// A detector whose images have no object: the loss is a mean over nothing, and not 0.
+TEST(StopWhenTest, AMeanOverNothingReachesNothing) {
+  auto spec = stop_when("trainLoss", false, 0.5);
+  spec.model.loss = compute::SsdLoss{};
+  checkpoint::Position position;
+  compute::LossSums sums;
+  sums.rows = 10;
+  position.sums.add(0, sums);
+  position.epoch = 1;
+  EXPECT_FALSE(reached_by_training(position, spec));
+}
+
 }  // namespace
 }  // namespace muster::loop

@@ -160,11 +160,23 @@ TEST_F(EvaluatedBesideTest, AValueThatIsNotFiniteIsNoImprovement) {
 }
 
 TEST_F(EvaluatedBesideTest, RefusesAnEvaluationWithoutTheMetric) {
+  // The second is that of a detector on images without objects.
+  for (const char* validation : {R"({"loss": 0.5})", "{}"}) {
+    write_file_atomically(storage_ / "evaluations" / "100.json",
+                          std::string(R"({"step": 100, "validation": )") + validation + "}");
+    Standing synchronizer(300);
+    EXPECT_THAT([&] { taken_up_to(100, synchronizer); },
+                testing::ThrowsMessage<Invalid>(testing::StartsWith("earlyStopping.metric: ")));
+  }
+}
+
+TEST_F(EvaluatedBesideTest, AnEvaluationThatFailedDecidesNothing) {
   write_file_atomically(storage_ / "evaluations" / "100.json",
-                        R"({"step": 100, "validation": {"loss": 0.5}})");
+                        R"({"step": 100, "validation": {"error": "no such file"}})");
   Standing synchronizer(300);
-  EXPECT_THAT([&] { taken_up_to(100, synchronizer); },
-              testing::ThrowsMessage<Invalid>(testing::StartsWith("earlyStopping.metric: ")));
+  const auto evaluations = taken_up_to(100, synchronizer);
+  EXPECT_FALSE(evaluations.best);
+  EXPECT_EQ(evaluations.without_improvement, 0u);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace muster::checkpoint {
+
+// A type of numbers in files of weights that can be read as float32.
+struct NumberType {
+  std::string_view name;  // in safetensors: "BF16"
+  int tensorflow = 0;     // tensorflow.DataType
+  size_t bytes = 0;       // of a number
+  // Reads `values.size()` numbers, little-endian. A float64 becomes the nearest float32, an
+  // infinity if it is larger than those; the other types lose nothing.
+  void (*read)(std::span<const std::byte> from, std::span<float> values);
+};
+
+inline constexpr std::string_view kNumberTypes = "F32, F16, BF16 or F64";
+
+// Returns the type of this name in safetensors; null for any other than kNumberTypes.
+const NumberType* find_number_type(std::string_view name);
+// The same by the number that TensorFlow has for it.
+const NumberType* find_number_type(int tensorflow);
+
+}  // namespace muster::checkpoint
