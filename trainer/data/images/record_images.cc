@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "common/error.h"
+#include "trainer/data/images/fit_boxes.h"
 #include "trainer/records/example.h"
 #include "trainer/records/file_pattern.h"
 
@@ -91,6 +92,7 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
   image.bytes = std::move(example.image);
   image.boxes = std::move(example.boxes);
   image.problems = example.problems;
+  image.oddity.clear();
   for (images::Box& box : image.boxes) {
     if (!has_labels_ && source_.model_classes > 0 && box.label > source_.model_classes) {
       throw Invalid(fmt::format(
@@ -101,6 +103,7 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
     // The reader has compared labels with the map.
     box.label = has_labels_ ? labels_.class_of(box.label, source_.model_classes) : box.label - 1;
   }
+  fit_boxes(example.height, example.width, name, image);
 }
 
 std::vector<std::string> class_names(const records::LabelMap& labels) {

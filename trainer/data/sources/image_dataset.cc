@@ -24,6 +24,14 @@ std::vector<std::string> as_utf8(std::vector<std::string> names) {
   return names;
 }
 
+// Returns what is irregular about an image that is not read before it is used; "" if nothing is.
+std::string oddity_of(const EncodedImage& image, const std::string& name) {
+  if (!image.oddity.empty() || image.problems == images::BoxProblems()) return image.oddity;
+  BoxReport report;
+  report.add(image.boxes, image.problems);
+  return name + ": " + report.text();
+}
+
 }  // namespace
 
 ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
@@ -80,7 +88,8 @@ void ImageDataset::read_all(bool keep) {
       continue;
     }
     if (!labels_.empty()) labels_[i] = image.label;
-    if (!known) boxes_->add(image.boxes.size(), image.problems);
+    boxes_->add(known ? std::vector<images::Box>() : image.boxes, image.problems);
+    if (!image.oddity.empty()) report_odd(i, image.oddity);
     if (!keep || image.bytes.size() > most - end) continue;
     std::memcpy(kept_.bytes().data() + end, image.bytes.data(), image.bytes.size());
     places_[i] = {end, image.bytes.size()};
@@ -91,23 +100,40 @@ void ImageDataset::read_all(bool keep) {
 }
 
 void ImageDataset::require_objects() const {
-  if (!has_objects() || !boxes_ || !boxes_->has_none()) return;
+  if (!has_objects() || (boxes_ ? !boxes_->has_none() : shows_object())) return;
   throw Invalid(
       fmt::format("data.train: expected an object in one of the {} images, of which {} is the "
-                  "first, found none{}",
+                  "first, found none, or crowds only{}",
                   size(), images_->name(0), images_->box_hint()));
+}
+
+// Reads images until one shows an object that can be learned. It is the first one, as a rule.
+bool ImageDataset::shows_object() const {
+  EncodedImage image;
+  for (uint64_t i = 0; i < size(); ++i) {
+    try {
+      images_->read(i, image);
+    } catch (const Invalid& error) {
+      corrupt_->add(i, error.what());
+      continue;
+    }
+    if (!std::ranges::all_of(image.boxes, &images::Box::crowd)) return true;
+  }
+  return false;
 }
 
 void ImageDataset::tell(const BoxReport& boxes) const {
   std::string text = boxes.text();
-  if (text.empty() && has_objects() && boxes.has_none()) text = "no image has an object";
+  if (text.empty() && has_objects() && boxes.has_none())
+    text = "no image has an object, crowds not counted";
   if (!text.empty())
     log::warning(fmt::format("the data that begin with {}: {}", images_->name(0), text));
 }
 
 void ImageDataset::begin(uint64_t index, Sample& sample) const {
   std::span<const std::byte> bytes;
-  if (!places_.empty() && places_[index].size > 0) {
+  const bool is_kept = !places_.empty() && places_[index].size > 0;
+  if (is_kept) {
     bytes = kept_.bytes().subspan(places_[index].begin, places_[index].size);
     if (has_objects()) sample.boxes = kept_objects_[index];
   } else {
@@ -118,6 +144,7 @@ void ImageDataset::begin(uint64_t index, Sample& sample) const {
   if (!has_objects()) sample.label = labels_.empty() ? sample.encoded.label : labels_[index];
   sample.begin(bytes, describe(index), static_cast<size_t>(settings_.height),
                static_cast<size_t>(settings_.width), settings_.channels == 1);
+  if (!is_kept) sample.oddity = oddity_of(sample.encoded, describe(index));
 }
 
 int32_t ImageDataset::label(uint64_t index) const {
@@ -129,6 +156,10 @@ int32_t ImageDataset::label(uint64_t index) const {
 
 void ImageDataset::report_corrupt(uint64_t index, const std::string& why) const {
   corrupt_->add(index, why);
+}
+
+void ImageDataset::report_odd(uint64_t index, const std::string& what) const {
+  corrupt_->add_odd(index, what);
 }
 
 }  // namespace muster::data

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/objects.h"
+#include "tests/unit/trainer/images/fixture.h"
 #include "trainer/records/example.h"
 #include "trainer/records/record_writer.h"
 
@@ -177,6 +178,58 @@ TEST(RecordImages, WithObjectsHaveThoseThatCanBeUsed) {
     ASSERT_EQ(found[3].objects.size(), detection::ObjectList::kMost);
     EXPECT_EQ(found[3].objects[98].label, 0);
     EXPECT_EQ(found[3].objects[99].label, 1);
+  }
+}
+
+// What EXIF turns by a quarter, and upside down, with boxes of what is stored and of what is seen.
+TEST(RecordImages, HaveBoxesThatFitThePictureAsItIsSeen) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  const std::string turned = images::fixture("orientation-6.jpg");  // 19 x 27 pixels as stored
+  const auto boxes_of = [&](int64_t height, int64_t width) {
+    records::DetectionExample example;
+    example.image = turned;
+    example.height = height;
+    example.width = width;
+    example.boxes = {box_of(0.125f, 0.25f, 0.375f, 0.75f, 3)};
+    put_records(file, {records::write_example(example, nullptr)});
+    EncodedImage image;
+    const RecordReader reader(std::get<spec::RecordSource>(object_source(file, map).kind));
+    const records::RecordFile records(file);
+    reader.read(records, records.index()[0], 0, image);
+    return image;
+  };
+  const auto corners = [](const images::Box& box) {
+    return std::vector<float>{box.ymin, box.xmin, box.ymax, box.xmax};
+  };
+  const auto seen = ElementsAre(0.125f, 0.25f, 0.375f, 0.75f);
+  EXPECT_THAT(corners(boxes_of(19, 27).boxes[0]), ElementsAre(0.25f, 0.625f, 0.75f, 0.875f));
+  EXPECT_EQ(boxes_of(19, 27).oddity, "");
+  EXPECT_THAT(corners(boxes_of(27, 19).boxes[0]), seen);
+  EXPECT_EQ(boxes_of(27, 19).oddity, "");
+  EXPECT_THAT(corners(boxes_of(0, 0).boxes[0]), seen);
+  EXPECT_THAT(corners(boxes_of(40, 60).boxes[0]), seen);
+  EXPECT_THAT(boxes_of(40, 60).oddity,
+              AllOf(HasSubstr("train: record 0 at byte 0: expected a picture of 40x60 pixels"),
+                    HasSubstr("found one of 27x19")));
+}
+
+TEST(RecordImages, OfCrowdsOnlyAreRefusedForTrainingHoweverTheyAreKept) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  images::Box crowd = box_of(0, 0, 1, 1, 3);
+  crowd.crowd = true;
+  const auto open = [&](bool cache) {
+    spec::DataSource source = object_source(file, map);
+    source.cache = cache;
+    open_training_data(source, {0, 1, 1}, {.rows = 2});
+  };
+  for (const bool cache : {true, false}) {
+    put_records(file, {with_boxes(0, {crowd}), with_boxes(1, {})});
+    EXPECT_THAT([&] { open(cache); },
+                testing::ThrowsMessage<Invalid>(HasSubstr("found none, or crowds only")));
+    put_records(file, {with_boxes(0, {crowd}), with_boxes(1, {box_of(0, 0, 1, 1, 3)})});
+    EXPECT_NO_THROW(open(cache));
   }
 }
 
