@@ -128,6 +128,7 @@ struct DataFacts {
   std::vector<std::string> classes;     // their names, in order; empty: they have none
   size_t files = 1;                     // that `shard: file` can share out
   std::vector<std::string> notes = {};  // what is worth knowing of them and no error
+  bool without_objects = false;         // samples have objects, and none of them has one to learn
 };
 
 // The manifest's words for a kind, and the fields that a problem with the samples is reported at.
