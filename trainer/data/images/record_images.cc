@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "common/error.h"
 #include "trainer/data/images/fit_boxes.h"
@@ -31,7 +32,15 @@ std::vector<uint64_t> RecordIndex::samples() const {
 
 RecordIndex read_record_index(const spec::RecordSource& source) {
   RecordIndex index;
-  index.files = records::expand(source.files.string());
+  std::set<std::filesystem::path> seen;
+  for (const std::filesystem::path& pattern : source.files) {
+    for (std::filesystem::path& file : records::expand(pattern.string())) {
+      if (!seen.insert(file).second)
+        throw Invalid(fmt::format("{}: expected each file once, found it again by {}",
+                                  file.string(), pattern.string()));
+      index.files.push_back(std::move(file));
+    }
+  }
   for (const std::filesystem::path& file : index.files) {
     std::vector<std::string>& damage = index.damage.emplace_back();
     index.places.push_back(records::RecordFile(file).index(
@@ -41,7 +50,7 @@ RecordIndex read_record_index(const spec::RecordSource& source) {
   }
   if (std::ranges::any_of(index.places, [](const auto& places) { return !places.empty(); }))
     return index;
-  throw Invalid(fmt::format("{}: expected at least one record, found none", source.files.string()));
+  throw Invalid(fmt::format("{}: expected at least one record, found none", source.name()));
 }
 
 RecordReader::RecordReader(const spec::RecordSource& source)

@@ -9,6 +9,7 @@
 #include "common/documents/document.h"
 #include "common/error.h"
 #include "common/program/log.h"
+#include "trainer/data/images/class_notes.h"
 #include "trainer/data/stages/sample.h"
 #include "trainer/detection/objects.h"
 
@@ -79,6 +80,13 @@ void ImageDataset::read_all(bool keep) {
   boxes_ = images_->boxes();
   const bool known = boxes_.has_value();
   if (!known) boxes_.emplace();
+  std::vector<bool> seen(static_cast<size_t>(classes_));
+  // A place for an id that the label map does not have is called by its number.
+  for (size_t i = 0; has_objects() && i < class_names_.size(); ++i)
+    seen[i] = class_names_[i] == std::to_string(i + 1);
+  const auto see = [&](int32_t label) {
+    if (static_cast<size_t>(label) < seen.size()) seen[static_cast<size_t>(label)] = true;
+  };
   uint64_t end = 0;
   for (uint64_t i = 0; i < size(); ++i) {
     try {
@@ -88,6 +96,8 @@ void ImageDataset::read_all(bool keep) {
       continue;
     }
     if (!labels_.empty()) labels_[i] = image.label;
+    if (!has_objects()) see(image.label);
+    for (const images::Box& box : image.boxes) see(box.label);
     boxes_->add(known ? std::vector<images::Box>() : image.boxes, image.problems);
     if (!image.oddity.empty()) report_odd(i, image.oddity);
     if (!keep || image.bytes.size() > most - end) continue;
@@ -97,6 +107,13 @@ void ImageDataset::read_all(bool keep) {
     if (has_objects()) kept_objects_[i] = image.boxes;
   }
   tell(*boxes_);
+  if (images_->known_label(0)) return;  // then it was seen before anything was read
+  for (const std::string& note : notes_of_classes(seen, class_names_, first_name()))
+    log::warning(note);
+}
+
+std::string ImageDataset::first_name() const {
+  return "the data that begin with " + images_->name(0);
 }
 
 void ImageDataset::require_objects() const {
@@ -126,8 +143,7 @@ void ImageDataset::tell(const BoxReport& boxes) const {
   std::string text = boxes.text();
   if (text.empty() && has_objects() && boxes.has_none())
     text = "no image has an object, crowds not counted";
-  if (!text.empty())
-    log::warning(fmt::format("the data that begin with {}: {}", images_->name(0), text));
+  if (!text.empty()) log::warning(first_name() + ": " + text);
 }
 
 void ImageDataset::begin(uint64_t index, Sample& sample) const {

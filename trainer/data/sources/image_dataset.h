@@ -61,6 +61,7 @@ class ImageDataset : public Dataset {
   void read_all(bool keep);
   bool shows_object() const;
   void tell(const BoxReport& boxes) const;
+  std::string first_name() const;  // for messages about all samples
 
   const std::unique_ptr<ImageSet> images_;
   const spec::ImageSettings settings_;

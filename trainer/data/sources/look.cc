@@ -235,11 +235,14 @@ void check_paths(const spec::CocoSource& source, Unreadable& found) {
   found.open_folder("folder", source.folder);
 }
 void check_paths(const spec::RecordSource& source, Unreadable& found) {
-  try {
-    for (const fs::path& file : records::expand(source.files.string()))
-      found.open_file("files", file, "TFRecords");
-  } catch (const Invalid& error) {
-    found.files.push_back({"files", error.what()});
+  for (size_t i = 0; i < source.files.size(); ++i) {
+    const std::string field = source.file_field(i);
+    try {
+      for (const fs::path& file : records::expand(source.files[i].string()))
+        found.open_file(field, file, "TFRecords");
+    } catch (const Invalid& error) {
+      found.files.push_back({field, error.what()});
+    }
   }
   if (!source.label_map.empty()) found.open_file("labelMap", source.label_map, "a label map");
 }

@@ -7,6 +7,7 @@
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/objects.h"
 #include "tests/unit/trainer/images/fixture.h"
+#include "trainer/data/sources/look.h"
 #include "trainer/records/example.h"
 #include "trainer/records/record_writer.h"
 
@@ -32,7 +33,7 @@ void put_records(const std::filesystem::path& path, const std::vector<std::strin
 spec::DataSource source_of(const std::filesystem::path& pattern,
                            const std::filesystem::path& label_map = "", double max_corrupt = 0.01) {
   spec::RecordSource records;
-  records.files = pattern;
+  records.files = {pattern};
   records.label_map = label_map;
   records.images = settings(8, 10);
   records.images.max_corrupt = max_corrupt;
@@ -179,6 +180,28 @@ TEST(RecordImages, WithObjectsHaveThoseThatCanBeUsed) {
     EXPECT_EQ(found[3].objects[98].label, 0);
     EXPECT_EQ(found[3].objects[99].label, 1);
   }
+}
+
+TEST(RecordImages, MayBeInAListOfFiles) {
+  const TestFolder folder;
+  put_records(folder.path() / "b", {example(0, 1), example(1, 3)});
+  put_records(folder.path() / "a-0-of-2", {example(2, 2)});
+  put_records(folder.path() / "a-1-of-2", {example(3, 1)});
+  spec::DataSource source;
+  const auto list = [&](const std::vector<std::filesystem::path>& files) {
+    source = source_of("");
+    std::get<spec::RecordSource>(source.kind).files = files;
+    std::get<spec::RecordSource>(source.kind).listed = true;
+  };
+  list({folder.path() / "b", folder.path() / "a-*"});
+  EXPECT_THAT(labels(*open_dataset(source)), ElementsAre(0, 2, 1, 0));
+  EXPECT_THAT(open_dataset(source)->describe(2), HasSubstr("a-0-of-2: record 0"));
+  EXPECT_TRUE(unreadable_files(source).empty());
+  list({folder.path() / "a-*", folder.path() / "a-1-of-2"});
+  EXPECT_THAT(error_of(source), AllOf(HasSubstr("a-1-of-2: expected each file once")));
+  list({folder.path() / "b", folder.path() / "none"});
+  ASSERT_EQ(unreadable_files(source).size(), 1u);
+  EXPECT_EQ(unreadable_files(source)[0].field, "fileList[1]");
 }
 
 // What EXIF turns by a quarter, and upside down, with boxes of what is stored and of what is seen.

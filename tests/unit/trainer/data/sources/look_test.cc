@@ -174,7 +174,7 @@ TEST(LookAt, CountsRecordsAndTakesClassesFromTheLabelMap) {
   put_records("train-0-of-2", {example, example});
   put_records("train-1-of-2", {example});
   spec::RecordSource records;
-  records.files = folder.path() / "train-*";
+  records.files = {folder.path() / "train-*"};
   records.images = settings(4, 5);
   spec::DataSource source;
   source.kind = records;
@@ -192,7 +192,7 @@ TEST(LookAt, CountsRecordsAndTakesClassesFromTheLabelMap) {
   put_records("train-1-of-2", {"no example"});
   EXPECT_THAT(look_at(source)->malformed,
               HasSubstr("train-0-of-2: record 0 at byte 0: expected a tf.train.Example"));
-  records.files = folder.path() / "test-*";
+  records.files = {folder.path() / "test-*"};
   records.label_map = folder.path() / "none";
   source.kind = records;
   const auto missing = unreadable_files(source);
