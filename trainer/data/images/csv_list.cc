@@ -103,7 +103,8 @@ ImageList parse_csv_list(std::string_view text, const spec::ImageCsvSource& sour
         is_first && !path.empty() && !label && std::filesystem::path(path).extension().empty();
     if (is_header) continue;
     if (path.empty()) fail(row.front(), "path,label", text_of(row, reader.separator()));
-    if (is_windows_path(path)) fail(row.front(), "a path on this system, and no drive of Windows", path);
+    if (is_windows_path(path))
+      fail(row.front(), "a path on this system, and no drive of Windows", path);
     if (!label) fail(row.back(), labels.expected() + " as label", word);
     if (source.classes.empty())
       list.label_count = std::max<int64_t>(list.label_count, int64_t{*label} + 1);

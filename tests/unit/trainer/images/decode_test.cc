@@ -414,8 +414,7 @@ TEST(Decoder, AcceptsIrregularitiesThatLeaveAllPixelsAndNamesThem) {
   };
   for (const Row& row : std::initializer_list<Row>{
            {whole, ""},
-           {with(whole.size() - 2, std::string(200, '\0')),
-            "extraneous bytes before marker 0xd9"},
+           {with(whole.size() - 2, std::string(200, '\0')), "extraneous bytes before marker 0xd9"},
            {with(20, "\1\2\3"), "3 extraneous bytes before marker"},
            {with(20, std::string("\1\xff\0\2", 4)), "4 extraneous bytes before marker"},
            {revision, "unknown JFIF revision number 7.01"}}) {
