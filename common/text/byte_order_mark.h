@@ -4,11 +4,11 @@
 
 namespace muster {
 
-// Returns the text after the byte-order mark of UTF-8, if it begins with one, as files of some
-// editors and spreadsheets do.
+// Returns the text behind a byte-order mark of UTF-8, if it begins with one, as editors of other
+// systems write it.
 inline std::string_view without_byte_order_mark(std::string_view text) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  return text;
 }
 
 }  // namespace muster

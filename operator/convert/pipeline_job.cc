@@ -125,11 +125,15 @@ class Conversion {
       throw Invalid(part +
                     ".tf_record_input_reader.input_path: expected a file of records, found "
                     "none");
-    for (int i = 1; i < paths.size(); ++i)
-      not_carried(part + ".tf_record_input_reader.input_path",
-                  paths[i] + " is left out: a source has one file or one pattern");
-    Json records = {{"files", paths[0]}};
-    note_path(field + ".tfRecord.files", paths[0]);
+    Json records;
+    if (paths.size() == 1)
+      records["files"] = paths[0];
+    else
+      records["fileList"] = std::vector<std::string>(paths.begin(), paths.end());
+    for (int i = 0; i < paths.size(); ++i)
+      note_path(
+          field + ".tfRecord." + (paths.size() == 1 ? "files" : fmt::format("fileList[{}]", i)),
+          paths[i]);
     if (!reader.label_map_path().empty()) {
       records["labelMap"] = reader.label_map_path();
       note_path(field + ".tfRecord.labelMap", reader.label_map_path());

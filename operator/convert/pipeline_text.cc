@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/error.h"
+#include "common/text/byte_order_mark.h"
 
 namespace muster::convert {
 
@@ -93,7 +94,8 @@ struct Reading {
     parser.RecordErrorsTo(&findings);
     parser.AllowUnknownField(true);
     parser.SetRecursionLimit(kDeepest);
-    parser.ParseFromString(without_separators(file.text), message.get());
+    parser.ParseFromString(without_separators(std::string(without_byte_order_mark(file.text))),
+                           message.get());
   }
 
   std::unique_ptr<Message> message;

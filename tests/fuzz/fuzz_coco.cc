@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     for (const records::CocoImage& image : coco.images) {
       for (const images::Box& box : image.boxes) {
         if (!coco.categories.index_of(box.label)) __builtin_trap();
-        if (!(box.height() > 0 && box.width() > 0)) __builtin_trap();
+        if (image.height > 0 && !(box.height() > 0 && box.width() > 0)) __builtin_trap();
       }
     }
   } catch (const Invalid&) {

@@ -28,6 +28,10 @@ struct BoxProblems {
   uint64_t not_finite = 0;  // removed: a corner is infinite or no number
   uint64_t no_area = 0;     // removed: nothing is left within the image, or min is not below max
   uint64_t outside = 0;     // kept: what is outside of the image was cut off
+  // Removed, because they are of another unit or another image: they reach beyond twice the image,
+  // as pixels do where fractions are expected; or, the reverse, all of them is in the first pixel.
+  uint64_t far_outside = 0;
+  uint64_t in_first_pixel = 0;
 
   BoxProblems& operator+=(const BoxProblems& other);
   bool operator==(const BoxProblems&) const = default;
@@ -36,5 +40,9 @@ struct BoxProblems {
 // Leaves boxes of some area within the image, in their order. A box that reaches over the border by
 // less than 1e-6 is cut there too, but is no problem: conversions to floats do that.
 BoxProblems keep_usable(std::vector<Box>& boxes);
+
+// Moves a box of an image as it is stored to where it is once the image is turned by EXIF's
+// orientation, from 1 to 8.
+void turn(Box& box, int orientation);
 
 }  // namespace muster::images

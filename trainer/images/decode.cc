@@ -76,10 +76,9 @@ Window scaled_window(const Window& window, const ImageSize& size, int divisor) {
 Window as_stored(const Window& seen, const JpegHeader& header, int divisor) {
   Window stored = seen;
   if (header.sideways()) stored = {seen.left, seen.top, seen.width, seen.height};
-  const int orientation = header.orientation;
-  if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
+  if (reverses_rows(header.orientation))
     stored.top = scaled(header.height, divisor) - stored.top - stored.height;
-  if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
+  if (reverses_columns(header.orientation))
     stored.left = scaled(header.width, divisor) - stored.left - stored.width;
   return stored;
 }
@@ -144,6 +143,7 @@ void check_data(const ImageSize& size, uint64_t least, uint64_t found, std::stri
 
 ImageView Decoder::decode(Bytes bytes, std::string_view name, const DecodeOptions& options,
                           Image& image) {
+  oddity_.clear();
   if (is_jpeg(bytes)) {
     decode_jpeg(bytes, name, options, image);
     return image.view();
@@ -174,15 +174,25 @@ void Decoder::decode_jpeg(Bytes bytes, std::string_view name, const DecodeOption
   decoded.resize(part.height, part.width);
   const bool cmyk = header.components == 4;
   if (cmyk) cmyk_.resize(decoded.height * decoded.width * 4);
-  jpeg_.read(bytes, name, {header, divisor, part}, cmyk ? cmyk_.data() : decoded.pixels.data());
+  oddity_ =
+      jpeg_.read(bytes, name, {header, divisor, part}, cmyk ? cmyk_.data() : decoded.pixels.data());
   if (cmyk) cmyk_to_rgb(cmyk_, header.inverted, decoded);
   if (header.orientation != 1) turn(decoded, header.orientation, image);
 }
 
+ImageSize ImageHeader::seen() const {
+  return turns_sideways(orientation) ? ImageSize{stored.width, stored.height} : stored;
+}
+
+ImageHeader read_header(Bytes bytes, std::string_view name) {
+  if (is_png(bytes)) return read_png_header(bytes, name);
+  if (!is_jpeg(bytes)) throw unknown_format(bytes, name);
+  const JpegHeader header = read_jpeg_header(bytes, name);
+  return {{header.height, header.width}, header.orientation};
+}
+
 ImageSize read_size(Bytes bytes, std::string_view name) {
-  if (is_jpeg(bytes)) return seen_size(read_jpeg_header(bytes, name));
-  if (is_png(bytes)) return read_png_size(bytes, name);
-  throw unknown_format(bytes, name);
+  return read_header(bytes, name).seen();
 }
 
 }  // namespace muster::images

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,15 @@ struct DecodeOptions {
 struct ImageSize {
   uint64_t height = 0;
   uint64_t width = 0;
+
+  bool operator==(const ImageSize&) const = default;
+};
+
+struct ImageHeader {
+  ImageSize stored;
+  int orientation = 1;  // EXIF's, from 1 to 8
+
+  ImageSize seen() const;  // after EXIF's turn
 };
 
 // Decodes JPEG and PNG to 8-bit RGB, one image after the other, and keeps its memory from image to
@@ -40,9 +50,9 @@ struct ImageSize {
 // turned as the orientation of their EXIF data says; of a PNG, of data before its pixels.
 //
 // Throws Invalid, which says `name`, what was expected and what was found, for anything that is not
-// one whole image: truncated, damaged, of another format, or too large. One irregularity is
-// accepted, because real data sets have it: spare bytes between the last pixel of a JPEG and its
-// end marker.
+// one whole image: truncated, damaged, of another format, or too large. A JPEG that is irregular
+// where no pixel depends on it is decoded, because real data sets have such: spare bytes between
+// its parts, odd headers.
 class Decoder {
  public:
   // Returns the pixels of the window, in the memory of `image`; without one, `image` is the whole
@@ -50,6 +60,8 @@ class Decoder {
   // window are moved outward to those of pixels.
   ImageView decode(std::span<const std::byte> bytes, std::string_view name,
                    const DecodeOptions& options, Image& image);
+  // Returns what is irregular about the last image that was decoded; empty: nothing.
+  const std::string& oddity() const { return oddity_; }
 
  private:
   void decode_jpeg(std::span<const std::byte> bytes, std::string_view name,
@@ -61,10 +73,12 @@ class Decoder {
   Image scratch_;                     // the image before it is turned
   std::vector<uint8_t> cmyk_;         // 4 bytes a pixel
   std::vector<unsigned char*> rows_;  // of a PNG
+  std::string oddity_;
 };
 
-// Returns the full size of the image as it is seen, after EXIF's turn. Reads the header alone.
-// Throws Invalid as Decoder does.
+// Read the header alone: the size as it is stored and EXIF's turn, or the full size as it is seen.
+// Throw Invalid as Decoder does.
+ImageHeader read_header(std::span<const std::byte> bytes, std::string_view name);
 ImageSize read_size(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace muster::images

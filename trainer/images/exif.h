@@ -14,4 +14,13 @@ constexpr bool turns_sideways(int orientation) {
   return orientation >= 5;
 }
 
+// Whether an image of this orientation is seen with its rows, or columns, in reverse order, before
+// height and width are exchanged.
+constexpr bool reverses_rows(int orientation) {
+  return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+}
+constexpr bool reverses_columns(int orientation) {
+  return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+}
+
 }  // namespace muster::images

@@ -1,6 +1,7 @@
 #include "trainer/images/jpeg_codec.h"
 
 #include <fmt/format.h>
+#include <jerror.h>
 #include <jpeglib.h>
 
 #include <algorithm>
@@ -22,20 +23,33 @@ constexpr int kMostScans = 500;  // of a progressive file: each costs a pass ove
 struct Complaints {
   jpeg_error_mgr manager;  // the first member: libjpeg hands out its address
   std::jmp_buf out;
-  std::array<char, JMSG_LENGTH_MAX> message{};  // the error, or else the first warning
+  std::array<char, JMSG_LENGTH_MAX> message{};  // the error, or else the first sign of damage
+  std::array<char, JMSG_LENGTH_MAX> oddity{};   // the first warning that is no sign of damage
 };
 
 Complaints& complaints_of(j_common_ptr jpeg) {
   return *reinterpret_cast<Complaints*>(jpeg->err);
 }
 
-void keep_message(j_common_ptr jpeg) {
-  jpeg->err->format_message(jpeg, complaints_of(jpeg).message.data());
+[[noreturn]] void leave(j_common_ptr jpeg) {
+  Complaints& complaints = complaints_of(jpeg);
+  jpeg->err->format_message(jpeg, complaints.message.data());
+  std::longjmp(complaints.out, 1);
 }
 
-[[noreturn]] void leave(j_common_ptr jpeg) {
-  keep_message(jpeg);
-  std::longjmp(complaints_of(jpeg).out, 1);
+// Whether every pixel is decoded in spite of this warning: of bytes that belong to nothing, and of
+// headers that say what no pixel depends on.
+bool leaves_all_pixels(int warning) {
+  return warning == JWRN_EXTRANEOUS_DATA || warning == JWRN_JFIF_MAJOR ||
+         warning == JWRN_ADOBE_XFORM || warning == JWRN_NOT_SEQUENTIAL ||
+         warning == JWRN_BOGUS_PROGRESSION;
+}
+
+void keep_warning(j_common_ptr jpeg, int level) {
+  if (level >= 0) return;  // it is no warning
+  Complaints& complaints = complaints_of(jpeg);
+  auto& kept = leaves_all_pixels(jpeg->err->msg_code) ? complaints.oddity : complaints.message;
+  if (kept[0] == '\0') jpeg->err->format_message(jpeg, kept.data());
 }
 
 void limit_scans(j_common_ptr jpeg) {
@@ -74,7 +88,7 @@ struct JpegReader::Library {
   Library() {
     jpeg.err = jpeg_std_error(&complaints.manager);
     complaints.manager.error_exit = leave;
-    complaints.manager.output_message = keep_message;
+    complaints.manager.emit_message = keep_warning;
     progress.progress_monitor = limit_scans;
     if (!create()) throw Unavailable("no memory for libjpeg-turbo");
     jpeg.progress = &progress;
@@ -131,13 +145,6 @@ struct JpegReader::Library {
     return true;
   }
 
-  // Whether what has been read is whole.
-  bool is_sound() const {
-    // libjpeg's first warning is kept, and none can come after the end marker (0xd9).
-    return complaints.manager.num_warnings == 0 ||
-           std::strstr(complaints.message.data(), "extraneous bytes before marker 0xd9") != nullptr;
-  }
-
   Complaints complaints;
   jpeg_progress_mgr progress{};
   jpeg_decompress_struct jpeg{};
@@ -146,12 +153,13 @@ struct JpegReader::Library {
 JpegReader::JpegReader() : library_(std::make_unique<Library>()) {}
 JpegReader::~JpegReader() = default;
 
-void JpegReader::read(std::span<const std::byte> bytes, std::string_view name,
-                      const Request& request, uint8_t* pixels) {
+std::string JpegReader::read(std::span<const std::byte> bytes, std::string_view name,
+                             const Request& request, uint8_t* pixels) {
   Library& library = *library_;
   jpeg_decompress_struct& jpeg = library.jpeg;
   const JpegHeader& header = request.header;
   jpeg_abort_decompress(&jpeg);  // what an error has left
+  library.complaints.message[0] = library.complaints.oddity[0] = '\0';
   bool is_read = library.read_header(bytes);
   // It would take memory for the other one.
   if (is_read && (jpeg.image_height != header.height || jpeg.image_width != header.width))
@@ -163,7 +171,7 @@ void JpegReader::read(std::span<const std::byte> bytes, std::string_view name,
   is_read = is_read && library.start(request, region);
   if (is_read) row_.resize(region.width * static_cast<size_t>(jpeg.output_components));
   is_read = is_read && library.read_rows(request, region, row_.data(), pixels);
-  if (is_read && library.is_sound()) return;
+  if (is_read && library.complaints.message[0] == '\0') return library.complaints.oddity.data();
   throw Invalid(fmt::format("{}: damaged JPEG of {}x{} pixels (height x width), {} bytes: {}", name,
                             header.height, header.width, bytes.size(),
                             library.complaints.message.data()));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,9 +30,10 @@ class JpegReader {
     Window part;
   };
   // Writes rows of RGB, or of CMYK where the header has 4 components, without gaps. Throws Invalid,
-  // which begins with `name`, for a damaged file.
-  void read(std::span<const std::byte> bytes, std::string_view name, const Request& request,
-            uint8_t* pixels);
+  // which begins with `name`, for a damaged file. Returns what is odd about a file of which every
+  // pixel is decoded nevertheless; empty: nothing.
+  std::string read(std::span<const std::byte> bytes, std::string_view name, const Request& request,
+                   uint8_t* pixels);
 
  private:
   struct Library;

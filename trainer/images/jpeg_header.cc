@@ -23,8 +23,7 @@ bool stands_alone(uint32_t marker) {
   return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8);
 }
 
-// A decoder passes over 0xff00 outside of the coded pixels as if it were no marker, and would take
-// the bytes behind it, which a length would skip here, for the next marker.
+// Decoders refuse these. 0xff00, which is no marker, they pass over.
 bool is_reserved(uint32_t marker) {
   return marker < 0xc0 && marker != 0x01;
 }
@@ -88,15 +87,11 @@ JpegHeader read_jpeg_header(Bytes bytes, std::string_view name) {
   size_t position = 2;  // after the marker that begins an image
   for (;;) {
     if (position >= bytes.size()) throw truncated(bytes.size());
-    if (at(bytes, position) != 0xff) {
-      throw Invalid(
-          fmt::format("{}: damaged JPEG: expected a marker (0xff) at byte {}, found {:#04x}", name,
-                      position, at(bytes, position)));
-    }
+    while (position < bytes.size() && at(bytes, position) != 0xff) ++position;
     while (position < bytes.size() && at(bytes, position) == 0xff) ++position;
     if (position >= bytes.size()) throw truncated(bytes.size());
     const uint32_t marker = at(bytes, position++);
-    if (stands_alone(marker)) continue;
+    if (marker == 0 || stands_alone(marker)) continue;
     if (is_reserved(marker)) {
       throw Invalid(
           fmt::format("{}: damaged JPEG: expected a marker from 0xc0 to 0xfe at byte {}, found "

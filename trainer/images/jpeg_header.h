@@ -24,7 +24,8 @@ struct JpegHeader {
   bool sideways() const { return turns_sideways(orientation); }
 };
 
-// Reads the markers up to the frame header. Throws Invalid, which begins with `name`, if they are
+// Reads the markers up to the frame header; bytes between them are passed over, as decoders do.
+// Throws Invalid, which begins with `name`, if they are
 // damaged or describe an image of no pixels or not of 8 bits.
 JpegHeader read_jpeg_header(std::span<const std::byte> bytes, std::string_view name);
 

@@ -154,11 +154,10 @@ bool write(png_structp png, png_infop info, const ImageView& image, int level, s
 
 }  // namespace
 
-ImageSize read_png_size(Bytes bytes, std::string_view name) {
+ImageHeader read_png_header(Bytes bytes, std::string_view name) {
   Reader reader(bytes, name);
-  const ImageSize size = reader.header();
-  if (turns_sideways(reader.orientation())) return {size.width, size.height};
-  return size;
+  const ImageSize stored = reader.header();
+  return {stored, reader.orientation()};
 }
 
 int decode_png(Bytes bytes, std::string_view name, uint64_t most_pixels, Image& image,

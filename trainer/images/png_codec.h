@@ -19,7 +19,6 @@ namespace muster::images {
 int decode_png(std::span<const std::byte> bytes, std::string_view name, uint64_t most_pixels,
                Image& image, std::vector<unsigned char*>& rows);
 
-// Returns the size of the image as it is seen, after EXIF's turn.
-ImageSize read_png_size(std::span<const std::byte> bytes, std::string_view name);
+ImageHeader read_png_header(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace muster::images

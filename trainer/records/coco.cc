@@ -3,13 +3,21 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <limits>
+#include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 
 #include "common/error.h"
 #include "common/system/input_file.h"
+#include "common/text/byte_order_mark.h"
 #include "common/text/shorten.h"
+#include "common/text/windows_path.h"
 
 namespace muster::records {
 namespace {
@@ -19,10 +27,31 @@ namespace ondemand = simdjson::ondemand;
 struct Annotation {
   int64_t image = 0;
   int64_t category = 0;
+  const char* place = nullptr;                 // of the category
   double x = 0, y = 0, width = 0, height = 0;  // in pixels
   double area = 0;
   bool crowd = false;
 };
+
+struct Category {
+  LabelMap::Entry entry;
+  std::string parent;  // the supercategory's name
+};
+
+std::string_view trimmed(std::string_view text) {
+  constexpr const char* kSpaces = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return "";
+  return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+template <typename Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 // Reads one file. simdjson goes through the text once, from front to back, and throws
 // simdjson_error, to which this adds where it was.
@@ -30,15 +59,24 @@ class Parser {
  public:
   explicit Parser(const std::string& name) : name_(name) {}
 
-  CocoAnnotations parse(const simdjson::padded_string& text) {
+  CocoAnnotations parse(const simdjson::padded_string& padded) {
+    text_ = without_byte_order_mark(std::string_view(padded));
+    ondemand::parser parser;
+    ondemand::document document;
     try {
-      ondemand::parser parser;
-      ondemand::document document = parser.iterate(text);
+      document = parser.iterate(
+          simdjson::padded_string_view(text_, text_.size() + simdjson::SIMDJSON_PADDING));
+      at_ = text_.data();
       read_file(document);
     } catch (const simdjson::simdjson_error& error) {
+      const bool is_begun = at_ != nullptr;
+      at_ = nullptr;
+      if (is_begun && document.current_location().error() == simdjson::SUCCESS)
+        at_ = document.current_location().value_unsafe();
       fail(simdjson::error_message(error.error()));
     }
     place_.clear();
+    at_ = nullptr;
     for (const auto& [seen, key] :
          {std::pair(images_seen_, "images"), std::pair(annotations_seen_, "annotations"),
           std::pair(categories_seen_, "categories")}) {
@@ -49,27 +87,83 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view problem) const {
-    throw Invalid(fmt::format("{}: {}expected COCO annotations: {}", name_,
-                              place_.empty() ? "" : place_ + ": ", problem));
+    throw Invalid(fmt::format("{}: {}expected COCO annotations: {}{}", name_,
+                              place_.empty() ? "" : place_ + ": ", problem, line_and_column()));
+  }
+
+  // Returns where at_ is, as words; "" if it is nowhere in the text.
+  std::string line_and_column() const {
+    if (at_ == nullptr || std::less<>()(at_, text_.data()) ||
+        std::less<>()(text_.data() + text_.size(), at_))
+      return "";
+    const std::string_view before = text_.substr(0, static_cast<size_t>(at_ - text_.data()));
+    const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+    return fmt::format(" (line {}, column {})", std::ranges::count(before, '\n') + 1,
+                       before.size() - line_begin + 1);
+  }
+
+  [[noreturn]] void fail_type(std::string_view expected, std::string_view token) const {
+    fail(fmt::format("expected {}, found {}", expected, shorten(std::string(trimmed(token)), 40)));
   }
 
   // Returns the result of `get`; fails if the value is of another type than it takes, which
   // `expected` names.
   template <typename Get>
   auto typed(ondemand::value value, std::string_view expected, const Get& get) const {
-    std::string_view found = value.raw_json_token();
+    const std::string_view found = value.raw_json_token();
     auto result = get(value);
     if (result.error() != simdjson::INCORRECT_TYPE) return result.value();
-    found = found.substr(0, found.find_last_not_of(" \t\r\n") + 1);
-    fail(fmt::format("expected {}, found {}", expected, shorten(std::string(found), 40)));
+    fail_type(expected, found);
+  }
+
+  // Returns a number, or a text or boolean that stands for one, as its digits.
+  std::string_view digits(ondemand::value value, std::string_view expected) const {
+    const std::string_view token = value.raw_json_token();
+    switch (value.type()) {
+      case ondemand::json_type::number:
+        return trimmed(token);
+      case ondemand::json_type::string:
+        return trimmed(value.get_string());
+      case ondemand::json_type::boolean:
+        return value.get_bool() ? "1" : "0";
+      default:
+        fail_type(expected, token);
+    }
+  }
+
+  // Returns nothing for a text that is no whole number. 7.0 is one.
+  static std::optional<int64_t> whole(std::string_view digits) {
+    if (const auto number = parsed<int64_t>(digits)) return number;
+    constexpr double kMost = 9007199254740992.0;  // up to here doubles have every whole number
+    const auto number = parsed<double>(digits);
+    if (!number || !(std::abs(*number) <= kMost) || *number != std::trunc(*number))
+      return std::nullopt;
+    return static_cast<int64_t>(*number);
   }
 
   int64_t whole_number(ondemand::value value) const {
-    return typed(value, "a whole number", [](ondemand::value& one) { return one.get_int64(); });
+    constexpr const char* kExpected = "a whole number";
+    const std::string_view token = value.raw_json_token();
+    const auto number = whole(digits(value, kExpected));
+    if (!number) fail_type(kExpected, token);
+    return *number;
   }
 
   double number(ondemand::value value) const {
-    return typed(value, "a number", [](ondemand::value& one) { return one.get_double(); });
+    constexpr const char* kExpected = "a number";
+    const std::string_view token = value.raw_json_token();
+    const auto number = parsed<double>(digits(value, kExpected));
+    if (!number) fail_type(kExpected, token);
+    return *number;
+  }
+
+  // Returns the id of an image. One that is no number gets a number that no other has.
+  int64_t image_id(ondemand::value value) {
+    const std::string_view text = digits(value, "a number or a text");
+    if (const auto number = whole(text)) return *number;
+    const auto count = static_cast<int64_t>(text_ids_.size());
+    return text_ids_.emplace(std::string(text), std::numeric_limits<int64_t>::min() + count)
+        .first->second;
   }
 
   std::string text(ondemand::value value) const {
@@ -109,30 +203,36 @@ class Parser {
     size_t index = 0;
     for (ondemand::value item : this->list(value)) {
       place_ = fmt::format("{}[{}]", list, index++);
+      at_ = item.raw_json_token().data();
       add(typed(item, "an object", [](ondemand::value& one) { return one.get_object(); }));
     }
   }
 
   // Calls `read` with the value of each field that it knows by `key`, and fails if one of the
-  // `required` does not occur.
+  // `required` does not occur. A field that is null does not occur.
   template <typename Read>
   void fields(ondemand::object object, std::initializer_list<std::string_view> required,
               const Read& read) {
     const std::string item = place_;
+    const char* const begin = at_;
     uint32_t seen = 0;
     for (ondemand::field field : object) {
       const std::string_view key = field.unescaped_key();
+      ondemand::value value = field.value();
+      place_ = item;
+      place_ += '.';
+      place_ += key;
+      at_ = value.raw_json_token().data();
+      if (value.is_null()) continue;
       uint32_t bit = 1;
       for (const std::string_view name : required) {
         if (key == name) seen |= bit;
         bit <<= 1;
       }
-      place_ = item;
-      place_ += '.';
-      place_ += key;
-      read(key, field.value());
+      read(key, value);
     }
     place_ = item;
+    at_ = begin;
     uint32_t bit = 1;
     for (const std::string_view name : required) {
       if ((seen & bit) == 0) fail(fmt::format("expected \"{}\", found none", name));
@@ -142,17 +242,24 @@ class Parser {
 
   void add_image(ondemand::object object) {
     CocoImage image;
-    fields(object, {"id", "file_name", "height", "width"},
-           [&](std::string_view key, ondemand::value value) {
-             if (key == "id") image.id = whole_number(value);
-             if (key == "file_name") image.file_name = text(value);
-             if (key == "height") image.height = side(value);
-             if (key == "width") image.width = side(value);
-           });
-    if (!images_.emplace(image.id, result_.images.size()).second) {
-      fail(fmt::format("expected each id once, found {} again", image.id));
-    }
+    std::optional<int64_t> id;
+    fields(object, {"id", "file_name"}, [&](std::string_view key, ondemand::value value) {
+      if (key == "id") id = image_id(value);
+      if (key == "file_name") image.file_name = path(value);
+      if (key == "height") image.height = side(value);
+      if (key == "width") image.width = side(value);
+    });
+    if (image.height == 0 || image.width == 0) image.height = image.width = 0;
+    if (!images_.emplace(*id, result_.images.size()).second)
+      fail(fmt::format("expected each id once, found the one of {} again", image.file_name));
     result_.images.push_back(std::move(image));
+  }
+
+  std::string path(ondemand::value value) const {
+    std::string path = text(value);
+    if (is_windows_path(path))
+      fail(fmt::format("expected a path on this system, found {}, a path on Windows", path));
+    return path;
   }
 
   int64_t side(ondemand::value value) const {
@@ -165,8 +272,11 @@ class Parser {
     Annotation annotation;
     fields(object, {"image_id", "category_id", "bbox"},
            [&](std::string_view key, ondemand::value value) {
-             if (key == "image_id") annotation.image = whole_number(value);
-             if (key == "category_id") annotation.category = whole_number(value);
+             if (key == "image_id") annotation.image = image_id(value);
+             if (key == "category_id") {
+               annotation.category = whole_number(value);
+               annotation.place = at_;
+             }
              if (key == "bbox") read_corners(value, annotation);
              if (key == "area") annotation.area = number(value);
              if (key == "iscrowd") annotation.crowd = whole_number(value) != 0;
@@ -188,22 +298,46 @@ class Parser {
   }
 
   void add_category(ondemand::object object) {
-    LabelMap::Entry category;
+    Category category;
     fields(object, {"id", "name"}, [&](std::string_view key, ondemand::value value) {
-      if (key == "name") category.name = text(value);
+      if (key == "name") category.entry.name = text(value);
+      if (key == "supercategory" && value.type() == ondemand::json_type::string)
+        category.parent = text(value);
       if (key != "id") return;
       const int64_t id = whole_number(value);
       if (id < 0 || id > std::numeric_limits<int32_t>::max()) {
         fail(fmt::format("expected 0 to {}, found {}", std::numeric_limits<int32_t>::max(), id));
       }
-      category.id = static_cast<int32_t>(id);
+      category.entry.id = static_cast<int32_t>(id);
     });
     categories_.push_back(std::move(category));
   }
 
+  void leave_out_unused_categories() {
+    std::set<int64_t> used;
+    for (const Annotation& annotation : annotations_) used.insert(annotation.category);
+    std::set<std::string> parents;
+    std::map<std::string, int> named;
+    for (const auto& [entry, parent] : categories_) {
+      if (parent != entry.name) parents.insert(parent);
+      ++named[entry.name];
+    }
+    std::erase_if(categories_, [&](const Category& category) {
+      const LabelMap::Entry& entry = category.entry;
+      const bool is_spare = parents.contains(entry.name) || named[entry.name] > 1;
+      if (!is_spare || used.contains(entry.id)) return false;
+      --named[entry.name];
+      result_.unused_categories.push_back(entry.name);
+      return true;
+    });
+  }
+
   // Gives the annotations to their images: the lists may come in any order.
   CocoAnnotations joined() {
-    result_.categories = LabelMap(std::move(categories_), name_ + ": categories");
+    leave_out_unused_categories();
+    std::vector<LabelMap::Entry> entries;
+    for (Category& category : categories_) entries.push_back(std::move(category.entry));
+    result_.categories = LabelMap(std::move(entries), name_ + ": categories");
     for (size_t i = 0; i < annotations_.size(); ++i) {
       const Annotation& annotation = annotations_[i];
       const auto image = images_.find(annotation.image);
@@ -214,31 +348,44 @@ class Parser {
       const auto label = static_cast<int32_t>(annotation.category);
       if (label != annotation.category || !result_.categories.index_of(label)) {
         place_ = fmt::format("annotations[{}].category_id", i);
+        at_ = annotation.place;
         fail(fmt::format("expected the id of a category, found {}", annotation.category));
       }
-      CocoImage& owner = result_.images[image->second];
-      const auto height = static_cast<double>(owner.height);
-      const auto width = static_cast<double>(owner.width);
-      owner.boxes.push_back(
-          {.ymin = static_cast<float>(annotation.y / height),
-           .xmin = static_cast<float>(annotation.x / width),
-           .ymax = static_cast<float>((annotation.y + annotation.height) / height),
-           .xmax = static_cast<float>((annotation.x + annotation.width) / width),
-           .label = label,
-           .crowd = annotation.crowd,
-           .area = static_cast<float>(annotation.area)});
+      add_box(annotation, label, result_.images[image->second]);
     }
-    for (CocoImage& image : result_.images) result_.problems += images::keep_usable(image.boxes);
+    for (CocoImage& image : result_.images)
+      if (image.height > 0) result_.problems += images::keep_usable(image.boxes);
     return std::move(result_);
   }
 
+  void add_box(const Annotation& annotation, int32_t label, CocoImage& image) {
+    const double right = annotation.x + annotation.width, low = annotation.y + annotation.height;
+    if (std::min(annotation.x, annotation.y) >= 0 && std::max(right, low) <= 1 &&
+        std::min(annotation.width, annotation.height) > 0) {
+      ++result_.problems.in_first_pixel;
+      return;
+    }
+    const double height = static_cast<double>(std::max<int64_t>(image.height, 1));
+    const double width = static_cast<double>(std::max<int64_t>(image.width, 1));
+    image.boxes.push_back({.ymin = static_cast<float>(annotation.y / height),
+                           .xmin = static_cast<float>(annotation.x / width),
+                           .ymax = static_cast<float>(low / height),
+                           .xmax = static_cast<float>(right / width),
+                           .label = label,
+                           .crowd = annotation.crowd,
+                           .area = static_cast<float>(annotation.area)});
+  }
+
   const std::string& name_;
-  std::string place_;  // where the parser is: "annotations[3].bbox"
+  std::string_view text_;
+  std::string place_;         // where the parser is: "annotations[3].bbox"
+  const char* at_ = nullptr;  // the same in the text; null: nowhere
   bool images_seen_ = false, annotations_seen_ = false, categories_seen_ = false;
   CocoAnnotations result_;
   std::unordered_map<int64_t, size_t> images_;  // index in result_.images, by id
+  std::unordered_map<std::string, int64_t> text_ids_;
   std::vector<Annotation> annotations_;
-  std::vector<LabelMap::Entry> categories_;
+  std::vector<Category> categories_;
 };
 
 }  // namespace

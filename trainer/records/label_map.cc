@@ -13,6 +13,7 @@ namespace muster::records {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
+constexpr const char* kBackground = "background";
 
 }  // namespace
 
@@ -38,18 +39,33 @@ LabelMap::LabelMap(std::vector<Entry> entries, const std::string& name)
   for (const Entry& entry : entries_) ids_.emplace(entry.display_name, entry.id);
 }
 
-LabelMap LabelMap::parse(const std::string& text, const std::string& name) {
+LabelMap LabelMap::parse(std::string_view text, const std::string& name) {
   labels::LabelMap parsed;
-  if (const std::string error = parse_text(text, parsed); !error.empty())
+  google::protobuf::TextFormat::ParseInfoTree places;
+  if (const std::string error = parse_text(text, parsed, UnknownFields::refused, &places);
+      !error.empty())
     throw Invalid(fmt::format("{}: expected a label map, found an error in {}", name, error));
+  const auto* const items = labels::LabelMap::descriptor()->FindFieldByName("item");
+  const auto* const id = labels::Item::descriptor()->FindFieldByName("id");
   std::vector<Entry> entries;
   for (int i = 0; i < parsed.item_size(); ++i) {
     const labels::Item& item = parsed.item(i);
     if (!item.has_id() || item.name().empty()) {
-      throw Invalid(fmt::format("{}: expected a name and an id in each item, found {} in item {}",
-                                name, item.has_id() ? "no name" : "no id", i + 1));
+      throw Invalid(fmt::format(
+          "{}: expected a name and an id in each item, found {} in item {}, "
+          "which begins in line {}",
+          name, item.has_id() ? "no name" : "no id", i + 1, places.GetLocation(items, i).line + 1));
     }
-    if (item.id() != 0) entries.push_back({item.id(), item.name(), item.display_name()});
+    if (item.id() != 0) {
+      entries.push_back({item.id(), item.name(), item.display_name()});
+      continue;
+    }
+    if (item.name() == kBackground || item.display_name() == kBackground) continue;
+    const auto place = places.GetTreeForNested(items, i)->GetLocation(id, -1);
+    throw Invalid(
+        fmt::format("{}: line {}, column {}: expected an id of at least 1 for \"{}\", "
+                    "found 0, which stands for the background",
+                    name, place.line + 1, place.column + 1, item.name()));
   }
   if (entries.empty()) {
     throw Invalid(

@@ -22,10 +22,11 @@ class LabelMap {
   };
 
   // The text format of the Object Detection API: `item { id: 1 name: 'n02' display_name: 'cat' }`.
-  // Fields that the format does not have here are passed over, and so is an item of id 0 (the
-  // background). Throws Invalid naming `name` and the line for a text that is no label map, and if
-  // there is no item, an item without name or id, or an id or a name twice.
-  static LabelMap parse(const std::string& text, const std::string& name);
+  // An item of id 0 is passed over if it is called background, for which 0 stands. Throws Invalid
+  // naming `name` and the line for a text that is no label map, a field that the format does not
+  // have, an item without name or id, and an id 0 of anything else; and naming `name` if there is
+  // no item, or an id or a name twice.
+  static LabelMap parse(std::string_view text, const std::string& name);
   static LabelMap read(const std::filesystem::path& path);
 
   LabelMap() = default;

@@ -15,6 +15,16 @@ namespace {
 
 constexpr uint64_t kOverhead = kHeaderBytes + kFooterBytes;
 
+// Returns how a file is compressed that begins so; null if it is not.
+const char* compression_of(const std::array<char, kHeaderBytes>& header) {
+  const auto first = static_cast<unsigned char>(header[0]);
+  const auto second = static_cast<unsigned char>(header[1]);
+  if (first == 0x1f && second == 0x8b) return "a gzip file";
+  // RFC 1950: deflate with a window of up to 32 KiB, and a sum that 31 divides.
+  const bool is_zlib = (first & 0x0f) == 8 && first >> 4 <= 7 && (first << 8 | second) % 31 == 0;
+  return is_zlib ? "a file compressed by zlib (TFRecordOptions of the type ZLIB)" : nullptr;
+}
+
 }  // namespace
 
 std::string RecordFile::where(uint64_t number, uint64_t offset) const {
@@ -42,9 +52,9 @@ std::vector<Place> RecordFile::index(const OnDamage& on_damage) const {
       offset += kOverhead + *length;
       continue;
     }
-    if (offset == 0 && header[0] == '\x1f' && header[1] == '\x8b') {
-      throw Invalid(fmt::format("{}: expected TFRecords, found a gzip file: unpack it first",
-                                path().string()));
+    if (const char* const packed = offset == 0 ? compression_of(header) : nullptr) {
+      throw Invalid(fmt::format("{}: expected TFRecords, found {}: unpack it first",
+                                path().string(), packed));
     }
     const uint64_t next = next_header(offset + 1);
     const std::string found = length ? fmt::format("truncated: expected {} bytes of data, found {}",

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <limits>
+
+#include "common/text/byte_order_mark.h"
 
 namespace muster::records {
 
@@ -24,13 +28,19 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 
 }  // namespace
 
-std::string parse_text(const std::string& text, google::protobuf::Message& message) {
+std::string parse_text(std::string_view text, google::protobuf::Message& message,
+                       UnknownFields unknown, google::protobuf::TextFormat::ParseInfoTree* places) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  parser.AllowUnknownField(true);
+  parser.AllowUnknownField(unknown == UnknownFields::left_out);
   parser.SetRecursionLimit(kDeepest);
-  if (parser.ParseFromString(text, &message)) return "";
+  if (places != nullptr) parser.WriteLocationsTo(places);
+  text = without_byte_order_mark(text);
+  if (text.size() > static_cast<size_t>(std::numeric_limits<int>::max()))
+    return fmt::format("a text of {} bytes, which is too large", text.size());
+  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  if (parser.Parse(&stream, &message)) return "";
   return error.text.empty() ? "a text that cannot be read" : error.text;
 }
 

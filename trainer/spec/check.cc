@@ -150,6 +150,7 @@ class Checker {
     if (!check_one_of(relative, source, kinds, true)) return;
     check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
+    check_record_files(member(source, "tfRecord"), relative + ".tfRecord");
     check_keys(member(source, "tfRecord"), relative + ".tfRecord");
     const auto* loss = this->loss();
     const LabelKind labels = string_or(member(source, "tfRecord"), "labels", "class") == "objects"
@@ -174,6 +175,14 @@ class Checker {
     if (found.size() == (one ? 2 : 1) && one != given(idx, "files")) return;
     report(relative, "either images and labels, or files",
            found.empty() ? "none of them" : join(found));
+  }
+
+  void check_record_files(const Json& records, const std::string& relative) {
+    if (!records.is_object() || !is_sound(relative + ".files") || !is_sound(relative + ".fileList"))
+      return;
+    const bool both = given(records, "files");
+    if (both == given(records, "fileList"))
+      report(relative, "either files or fileList", both ? "both" : "neither");
   }
 
   // Objects are in features of fixed names, and their labels count from 1.

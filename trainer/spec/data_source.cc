@@ -1,5 +1,7 @@
 #include "trainer/spec/data_source.h"
 
+#include "common/text/listed.h"
+
 namespace muster::spec {
 
 namespace {
@@ -61,7 +63,10 @@ ImageCsvSource to_csv(const Json& value) {
 
 RecordSource to_records(const Json& value) {
   RecordSource source;
-  source.files = string_or(value, "files", "");
+  const Json& list = member(value, "fileList");
+  source.listed = list.is_array();
+  if (!source.listed) source.files.emplace_back(string_or(value, "files", ""));
+  for (const Json& file : list) source.files.emplace_back(file.get<std::string>());
   source.label_map = string_or(value, "labelMap", "");
   source.first_label = integer_or(value, "firstLabel", source.first_label);
   source.image_key = string_or(value, "imageKey", source.image_key);
@@ -133,7 +138,10 @@ std::vector<Path*> paths(ImageCsvSource& source) {
   return {&source.file, &source.folder};
 }
 std::vector<Path*> paths(RecordSource& source) {
-  return {&source.files, &source.label_map};
+  std::vector<Path*> paths;
+  for (Path& file : source.files) paths.push_back(&file);
+  paths.push_back(&source.label_map);
+  return paths;
 }
 std::vector<Path*> paths(CocoSource& source) {
   return {&source.annotations, &source.folder};
@@ -185,6 +193,16 @@ DataSource below(const Path& folder, DataSource source) {
   for (Path* path : std::visit([](auto& kind) { return paths(kind); }, source.kind))
     if (!path->empty()) *path = folder / *path;
   return source;
+}
+
+std::string RecordSource::name() const {
+  std::vector<std::string> names;
+  for (const Path& file : files) names.push_back(file.string());
+  return muster::listed(names, 1);
+}
+
+std::string RecordSource::file_field(size_t file) const {
+  return listed ? "fileList[" + std::to_string(file) + "]" : "files";
 }
 
 std::string file_field(const IdxSource& source, size_t file, const char* field) {

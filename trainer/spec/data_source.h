@@ -73,14 +73,19 @@ struct ImageCsvSource {
 
 // TFRecord files of tf.train.Example.
 struct RecordSource {
-  std::filesystem::path files;      // a pattern
-  std::filesystem::path label_map;  // empty: none
-  int64_t first_label = 1;          // of the first class, without a label map
+  std::vector<std::filesystem::path> files;  // or patterns
+  bool listed = false;                       // in the manifest: as fileList
+  std::filesystem::path label_map;           // empty: none
+  int64_t first_label = 1;                   // of the first class, without a label map
   std::string image_key = "image/encoded";
   std::string label_key = "image/class/label";
   compute::LabelKind labels = compute::LabelKind::classes;  // or objects
   int64_t model_classes = 0;  // a detector's, for objects; 0: not known
   ImageSettings images;
+
+  std::string name() const;  // for messages: "a-*.tfrecord", or with others "a and 2 more"
+  // Returns the field of a file: "files", or "fileList[3]".
+  std::string file_field(size_t file) const;
 };
 
 // COCO's annotations ("instances") and the folder of their images.
@@ -128,6 +133,7 @@ struct DataFacts {
   std::vector<std::string> classes;     // their names, in order; empty: they have none
   size_t files = 1;                     // that `shard: file` can share out
   std::vector<std::string> notes = {};  // what is worth knowing of them and no error
+  bool without_objects = false;         // samples have objects, and none of them has one to learn
 };
 
 // The manifest's words for a kind, and the fields that a problem with the samples is reported at.

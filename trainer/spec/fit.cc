@@ -96,6 +96,9 @@ class Fit {
       return;
     }
     found.facts = std::move(*facts);
+    if (part == "train" && found.facts.without_objects)
+      problems_.report(at(relative + "." + words.name), "an object to learn in one of the images",
+                       "none, or crowds only");
     if (found.facts.samples > 0) select_from(part, relative, found);
     found_.emplace_back(part, std::move(found));
   }

@@ -142,8 +142,9 @@ TEST(CommandTest, PredictsOfPicturesAndEndsWithAnErrorForDamagedOnes) {
   fs::create_directory(folder / "empty");
   const Ended with_empty = predict({(folder / "empty").string(), good, "-o", "text"});
   EXPECT_EQ(with_empty.code, kBadInput);
-  EXPECT_THAT(with_empty.output, AllOf(HasSubstr("empty: expected .jpg, .jpeg or .png files in it"),
-                                       HasSubstr("3.png: ")));
+  EXPECT_THAT(with_empty.output,
+              AllOf(HasSubstr("empty: expected .jpg, .jpeg, .jpe, .jfif or .png files in it"),
+                    HasSubstr("3.png: ")));
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{good, "--index", "0"},
                                                 {"--draw", "there"},
                                                 {good, "--score", "2"}})

@@ -119,6 +119,7 @@ uint64_t BatchBuffer::make(const Augmentation& augmentation, size_t row, std::by
   for (uint64_t tried = 1;; ++tried) {
     try {
       augmentation.apply(dataset_, sample, batch_.epoch, positions_[row], copy, workspace);
+      if (!workspace.oddity.empty()) dataset_.report_odd(sample, workspace.oddity);
       return sample;
     } catch (const Invalid& error) {
       dataset_.report_corrupt(sample, error.what());

@@ -9,10 +9,11 @@
 
 namespace muster::data {
 
-void BoxReport::add(size_t boxes, const images::BoxProblems& problems) {
-  boxes_ += boxes;
+void BoxReport::add(const std::vector<images::Box>& boxes, const images::BoxProblems& problems) {
+  boxes_ += boxes.size();
+  crowds_ += static_cast<uint64_t>(std::ranges::count_if(boxes, &images::Box::crowd));
   problems_ += problems;
-  too_many_ += boxes - std::min(boxes, detection::ObjectList::kMost);
+  too_many_ += boxes.size() - std::min(boxes.size(), detection::ObjectList::kMost);
 }
 
 std::string BoxReport::text() const {
@@ -22,12 +23,20 @@ std::string BoxReport::text() const {
   };
   add(problems_.not_finite, "left out because they are not finite");
   add(problems_.no_area, "left out because no area of them is within the image");
+  add(problems_.far_outside,
+      "left out because they reach beyond twice the image, as pixels do where fractions of the "
+      "image are expected");
+  add(problems_.in_first_pixel,
+      "left out because they are within the first pixel, as fractions of the image are where "
+      "pixels "
+      "are expected");
   add(problems_.outside, "cut at the border of the image");
   add(too_many_,
       fmt::format("left out because an image has room for {}", detection::ObjectList::kMost));
   add(without_image_, "left out because they belong to no image of the file");
   if (found.empty()) return "";
-  const uint64_t all = boxes_ + problems_.not_finite + problems_.no_area + without_image_;
+  const uint64_t all = boxes_ + problems_.not_finite + problems_.no_area + problems_.far_outside +
+                       problems_.in_first_pixel + without_image_;
   return fmt::format("of {} boxes, {}", all, fmt::join(found, ", "));
 }
 

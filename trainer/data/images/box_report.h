@@ -13,16 +13,16 @@ namespace muster::data {
 class BoxReport {
  public:
   // Counts an image: its usable boxes, and what reading them has met.
-  void add(size_t boxes, const images::BoxProblems& problems);
+  void add(const std::vector<images::Box>& boxes, const images::BoxProblems& problems);
   void add_without_image(uint64_t annotations) { without_image_ += annotations; }
-  // Whether no box is left to learn from.
-  bool has_none() const { return boxes_ == 0; }
+  // Whether no box is left to learn from: a crowd is not learned.
+  bool has_none() const { return boxes_ == crowds_; }
   // Returns all counts that are not zero as words; "" if there are none.
   std::string text() const;
 
  private:
   images::BoxProblems problems_;
-  uint64_t boxes_ = 0, too_many_ = 0, without_image_ = 0;
+  uint64_t boxes_ = 0, crowds_ = 0, too_many_ = 0, without_image_ = 0;
 };
 
 }  // namespace muster::data

@@ -12,6 +12,7 @@ namespace muster::data {
 namespace {
 
 constexpr uint64_t kMostNamed = 10;
+constexpr const char* kDamaged = "damagedSamples";
 
 }  // namespace
 
@@ -22,23 +23,34 @@ void CorruptSamples::add(uint64_t sample, const std::string& why) {
   const MutexLock lock(mutex_);
   const bool is_new = numbers_.insert(sample).second;
   require_few(why);
-  if (is_new) tell("a damaged sample is replaced by the next one", why);
+  if (is_new) tell("a damaged sample is replaced by the next one", why, kDamaged, all_damaged());
 }
 
 void CorruptSamples::add_unnumbered(const std::string& why) {
   const MutexLock lock(mutex_);
   ++unnumbered_;
   require_few(why);
-  tell("a damaged record is left out", why);
+  tell("a damaged record is left out", why, kDamaged, all_damaged());
+}
+
+void CorruptSamples::add_odd(uint64_t sample, const std::string& what) {
+  const MutexLock lock(mutex_);
+  if (!odd_.insert(sample).second) return;
+  tell("an irregular sample is used", what, "irregularSamples", odd_.size());
 }
 
 uint64_t CorruptSamples::count() const {
   const MutexLock lock(mutex_);
-  return numbers_.size() + unnumbered_;
+  return all_damaged();
+}
+
+uint64_t CorruptSamples::odd_count() const {
+  const MutexLock lock(mutex_);
+  return odd_.size();
 }
 
 void CorruptSamples::require_few(const std::string& why) const {
-  const uint64_t count = numbers_.size() + unnumbered_;
+  const uint64_t count = all_damaged();
   if (static_cast<double>(count) > most_share_ * static_cast<double>(samples_)) {
     throw Invalid(
         fmt::format("{} (damaged samples: expected at most a share of {} of {}, as maxCorrupt "
@@ -47,12 +59,16 @@ void CorruptSamples::require_few(const std::string& why) const {
   }
 }
 
-void CorruptSamples::tell(const char* what, const std::string& why) const {
-  const uint64_t count = numbers_.size() + unnumbered_;
+uint64_t CorruptSamples::all_damaged() const {
+  return numbers_.size() + unnumbered_;
+}
+
+void CorruptSamples::tell(const char* what, const std::string& why, const char* counted,
+                          uint64_t count) const {
   if (count > kMostNamed) return;
   log::warning(
       fmt::format("{}: {}{}", what, why, count == kMostNamed ? "; further ones are not named" : ""),
-      {{"damagedSamples", count}});
+      {{counted, count}});
 }
 
 }  // namespace muster::data

@@ -8,8 +8,8 @@
 
 namespace muster::data {
 
-// The samples of a data set that turned out to be damaged, each counted once. Any thread may use
-// it.
+// The samples of a data set that turned out to be damaged, or irregular and yet of use, each
+// counted once. Any thread may use it.
 class CorruptSamples {
  public:
   // `most_share`: how many of the samples may be damaged.
@@ -22,16 +22,23 @@ class CorruptSamples {
   // Does the same for a record that is so damaged that it has no number.
   void add_unnumbered(const std::string& why);
 
-  uint64_t count() const;
+  // Names a sample in the log that is used although something is irregular about it, if it is one
+  // of the first of these.
+  void add_odd(uint64_t sample, const std::string& what);
+
+  uint64_t count() const;  // of the damaged ones
+  uint64_t odd_count() const;
 
  private:
   void require_few(const std::string& why) const MUSTER_REQUIRES(mutex_);
-  void tell(const char* what, const std::string& why) const MUSTER_REQUIRES(mutex_);
+  void tell(const char* what, const std::string& why, const char* counted, uint64_t count) const;
+  uint64_t all_damaged() const MUSTER_REQUIRES(mutex_);
 
   const uint64_t samples_;
   const double most_share_;
   mutable Mutex mutex_;
   std::set<uint64_t> numbers_ MUSTER_GUARDED_BY(mutex_);
+  std::set<uint64_t> odd_ MUSTER_GUARDED_BY(mutex_);
   uint64_t unnumbered_ MUSTER_GUARDED_BY(mutex_) = 0;
 };
 

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "common/error.h"
 #include "common/system/input_file.h"
-#include "common/text/byte_order_mark.h"
 #include "common/text/shorten.h"
 #include "common/text/whole_number.h"
+#include "common/text/windows_path.h"
+#include "trainer/records/csv.h"
 
 namespace muster::data {
 
@@ -19,32 +21,6 @@ namespace {
 
 constexpr uint64_t kMostListBytes = uint64_t{1} << 32;
 constexpr int32_t kMostClasses = 65536;
-
-// One line of a list.
-struct Fields {
-  std::string path;
-  std::string_view label;
-};
-
-// Splits a line at the comma behind the path; nothing if it is not `path,label`. In quotation
-// marks the path may hold commas and, twice, quotation marks; otherwise the last comma counts.
-std::optional<Fields> split(std::string_view line) {
-  if (!line.starts_with('"')) {
-    const size_t comma = line.rfind(',');
-    if (comma == std::string_view::npos) return std::nullopt;
-    return Fields{std::string(line.substr(0, comma)), line.substr(comma + 1)};
-  }
-  std::string path;
-  for (size_t i = 1; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      ++i;
-      if (i < line.size() && line[i] == ',') return Fields{path, line.substr(i + 1)};
-      if (i >= line.size() || line[i] != '"') return std::nullopt;
-    }
-    path.push_back(line[i]);
-  }
-  return std::nullopt;
-}
 
 std::string_view trimmed(std::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
@@ -79,6 +55,30 @@ class Labels {
   std::map<std::string, int32_t, std::less<>> numbers_;
 };
 
+// Returns a row as it may stand in the list.
+std::string text_of(const std::vector<records::CsvField>& row, char separator) {
+  std::string text;
+  for (const records::CsvField& field : row) {
+    if (&field != &row.front()) text += separator;
+    text += field.text;
+  }
+  return text;
+}
+
+// Returns the path of a row. One that is not in quotation marks may hold separators: the last one
+// stands before the label. Empty: the row is not `path,label`.
+std::string path_of(const std::vector<records::CsvField>& row, char separator) {
+  if (row.size() < 2) return "";
+  const auto path = std::span(row).first(row.size() - 1);
+  if (path[0].quoted) return path.size() == 1 ? path[0].text : "";
+  std::string text = path[0].text;
+  for (const records::CsvField& field : path.subspan(1)) {
+    if (field.quoted) return "";
+    text += separator + field.text;
+  }
+  return std::string(trimmed(text));
+}
+
 }  // namespace
 
 ImageList parse_csv_list(std::string_view text, const spec::ImageCsvSource& source,
@@ -86,32 +86,29 @@ ImageList parse_csv_list(std::string_view text, const spec::ImageCsvSource& sour
   const std::filesystem::path folder =
       source.folder.empty() ? source.file.parent_path() : source.folder;
   const Labels labels(source.classes);
-  ImageList list{source.classes, static_cast<int64_t>(source.classes.size()), {}};
-  text = without_byte_order_mark(text);
-  bool is_first = true;
-  for (size_t number = 1; !text.empty(); ++number) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    line = trimmed(line);
-    if (line.empty()) continue;
-    const std::optional<Fields> fields = split(line);
-    const bool is_header = is_first && fields && !has_image_ending(fields->path);
-    is_first = false;
+  ImageList list{source.classes, static_cast<int64_t>(source.classes.size()), {}, {}};
+  records::CsvReader reader(text, name);
+  std::vector<records::CsvField> row;
+  const auto fail = [&](const records::CsvField& field, const std::string& expected,
+                        const std::string& found) {
+    throw Invalid(fmt::format("{}: line {}, column {}: expected {}, found \"{}\"", name, field.line,
+                              field.column, expected, shorten(found, 80)));
+  };
+  for (bool is_first = true; reader.next(row); is_first = false) {
+    const std::string path = path_of(row, reader.separator());
+    const std::string word =
+        row.back().quoted ? row.back().text : std::string(trimmed(row.back().text));
+    const std::optional<int32_t> label = labels.find(word);
+    const bool is_header =
+        is_first && !path.empty() && !label && std::filesystem::path(path).extension().empty();
     if (is_header) continue;
-    if (!fields || fields->path.empty()) {
-      throw Invalid(fmt::format("{}: line {}: expected path,label, found \"{}\"", name, number,
-                                shorten(std::string(line), 80)));
-    }
-    const std::optional<int32_t> label = labels.find(trimmed(fields->label));
-    if (!label) {
-      throw Invalid(fmt::format("{}: line {}: expected {} as label, found \"{}\"", name, number,
-                                labels.expected(), shorten(std::string(fields->label), 80)));
-    }
+    if (path.empty()) fail(row.front(), "path,label", text_of(row, reader.separator()));
+    if (is_windows_path(path))
+      fail(row.front(), "a path on this system, and no drive of Windows", path);
+    if (!label) fail(row.back(), labels.expected() + " as label", word);
     if (source.classes.empty())
       list.label_count = std::max<int64_t>(list.label_count, int64_t{*label} + 1);
-    list.files.push_back({folder / fields->path, *label});
+    list.files.push_back({folder / path, *label});
   }
   if (list.files.empty()) {
     throw Invalid(fmt::format("{}: expected lines path,label, found none", name));

@@ -13,11 +13,17 @@ constexpr uint64_t kMostImageBytes = uint64_t{1} << 28;
 
 }  // namespace
 
-bool has_image_ending(const std::filesystem::path& path) {
+std::string ending_of(const std::filesystem::path& path) {
   std::string ending = path.extension().string();
   std::ranges::transform(ending, ending.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  return ending;
+}
+
+bool has_image_ending(const std::filesystem::path& path) {
+  const std::string ending = ending_of(path);
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".jpe" || ending == ".jfif" ||
+         ending == ".png";
 }
 
 uint64_t file_bytes(const std::filesystem::path& path) {

@@ -20,9 +20,13 @@ struct ImageList {
   std::vector<std::string> classes;  // their names; empty: labels are numbers
   int64_t label_count = 0;
   std::vector<ImageFile> files;
+  std::string passed_over;  // what else is there and is not used, as words; empty: nothing
 };
 
-// Whether the name ends in .jpg, .jpeg or .png, in small letters or capitals.
+inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .jfif or .png";
+// Returns a name's ending in small letters, ".jpg"; empty if it has none.
+std::string ending_of(const std::filesystem::path& path);
+// Whether the name has one of kImageEndings, in small letters or capitals.
 bool has_image_ending(const std::filesystem::path& path);
 
 // Returns the number of bytes of a file; 0 if it cannot be told.

@@ -30,13 +30,14 @@ void ImageReader::crop(const images::Window& part) {
   window_ = {window_.top + part.top, window_.left + part.left, part.height, part.width};
 }
 
-void ImageReader::read(size_t height, size_t width, std::vector<std::byte>& pixels) {
+std::string ImageReader::read(size_t height, size_t width, std::vector<std::byte>& pixels) {
   images::DecodeOptions options;
   options.needed_height = whole_length(height, window_.height, size_.height);
   options.needed_width = whole_length(width, window_.width, size_.width);
   options.window = window_;
   resizer_.resize(decoder_.decode(bytes_, name_, options, decoded_), height, width, resized_);
   copy(resized_, pixels);
+  return decoder_.oddity().empty() ? "" : name_ + ": " + decoder_.oddity();
 }
 
 void ImageReader::enlarge(const images::Window& part, size_t height, size_t width,

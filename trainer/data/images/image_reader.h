@@ -29,8 +29,9 @@ class ImageReader {
   void crop(const images::Window& part);
 
   // Decodes what is left and resizes it to height x width x 3 bytes. Throws Invalid as
-  // images::Decoder does.
-  void read(size_t height, size_t width, std::vector<std::byte>& pixels);
+  // images::Decoder does. Returns what is irregular about the file, beginning with its name; empty:
+  // nothing.
+  std::string read(size_t height, size_t width, std::vector<std::byte>& pixels);
 
   // Resizes a part of an image of height x width x 3 bytes to the whole size; `pixels` may be its
   // own memory.

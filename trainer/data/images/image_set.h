@@ -16,6 +16,7 @@ struct EncodedImage {
   int32_t label = 0;               // its class, where images have one
   std::vector<images::Box> boxes;  // its objects, where images have them; labels are classes from 0
   images::BoxProblems problems;    // of the boxes, where they are read with the image
+  std::string oddity;              // what is irregular, with the image's name; empty: nothing
 };
 
 // The encoded images of a source, each of which is read by itself. Any thread may use it.

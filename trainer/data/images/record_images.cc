@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "common/error.h"
+#include "trainer/data/images/fit_boxes.h"
 #include "trainer/records/example.h"
 #include "trainer/records/file_pattern.h"
 
@@ -30,7 +32,15 @@ std::vector<uint64_t> RecordIndex::samples() const {
 
 RecordIndex read_record_index(const spec::RecordSource& source) {
   RecordIndex index;
-  index.files = records::expand(source.files.string());
+  std::set<std::filesystem::path> seen;
+  for (const std::filesystem::path& pattern : source.files) {
+    for (std::filesystem::path& file : records::expand(pattern.string())) {
+      if (!seen.insert(file).second)
+        throw Invalid(fmt::format("{}: expected each file once, found it again by {}",
+                                  file.string(), pattern.string()));
+      index.files.push_back(std::move(file));
+    }
+  }
   for (const std::filesystem::path& file : index.files) {
     std::vector<std::string>& damage = index.damage.emplace_back();
     index.places.push_back(records::RecordFile(file).index(
@@ -40,7 +50,7 @@ RecordIndex read_record_index(const spec::RecordSource& source) {
   }
   if (std::ranges::any_of(index.places, [](const auto& places) { return !places.empty(); }))
     return index;
-  throw Invalid(fmt::format("{}: expected at least one record, found none", source.files.string()));
+  throw Invalid(fmt::format("{}: expected at least one record, found none", source.name()));
 }
 
 RecordReader::RecordReader(const spec::RecordSource& source)
@@ -91,6 +101,7 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
   image.bytes = std::move(example.image);
   image.boxes = std::move(example.boxes);
   image.problems = example.problems;
+  image.oddity.clear();
   for (images::Box& box : image.boxes) {
     if (!has_labels_ && source_.model_classes > 0 && box.label > source_.model_classes) {
       throw Invalid(fmt::format(
@@ -101,6 +112,7 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
     // The reader has compared labels with the map.
     box.label = has_labels_ ? labels_.class_of(box.label, source_.model_classes) : box.label - 1;
   }
+  fit_boxes(example.height, example.width, name, image);
 }
 
 std::vector<std::string> class_names(const records::LabelMap& labels) {

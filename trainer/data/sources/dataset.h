@@ -26,7 +26,7 @@ class Dataset {
   virtual int64_t label_count() const = 0;
   // Returns the number of classes that objects may have; 0 if it is not known, or for other labels.
   virtual int64_t object_classes() const { return 0; }
-  // Throws Invalid if it is known that no sample has an object, where samples have objects.
+  // Throws Invalid if no sample has an object to learn, where samples have objects.
   virtual void require_objects() const {}
   // Returns the names of the classes, in order and as UTF-8; empty where they have none.
   virtual std::vector<std::string> class_names() const { return {}; }
@@ -46,6 +46,8 @@ class Dataset {
   // Is told that a use of the sample has thrown Invalid, with its message. Throws Invalid unless
   // another sample may take its place.
   virtual void report_corrupt(uint64_t index, const std::string& why) const = 0;
+  // Is told what is irregular about a sample that is used nevertheless.
+  virtual void report_odd(uint64_t, const std::string&) const {}
   virtual int32_t label(uint64_t index) const = 0;
   // Returns null where there are none. Targets of objects come with the sample (Sample::boxes).
   virtual const float* target(uint64_t index) const = 0;

@@ -9,6 +9,7 @@
 #include "common/documents/document.h"
 #include "common/error.h"
 #include "common/program/log.h"
+#include "trainer/data/images/class_notes.h"
 #include "trainer/data/stages/sample.h"
 #include "trainer/detection/objects.h"
 
@@ -22,6 +23,14 @@ std::vector<std::string> as_utf8(std::vector<std::string> names) {
     name = Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
                .get<std::string>();
   return names;
+}
+
+// Returns what is irregular about an image that is not read before it is used; "" if nothing is.
+std::string oddity_of(const EncodedImage& image, const std::string& name) {
+  if (!image.oddity.empty() || image.problems == images::BoxProblems()) return image.oddity;
+  BoxReport report;
+  report.add(image.boxes, image.problems);
+  return name + ": " + report.text();
 }
 
 }  // namespace
@@ -71,6 +80,13 @@ void ImageDataset::read_all(bool keep) {
   boxes_ = images_->boxes();
   const bool known = boxes_.has_value();
   if (!known) boxes_.emplace();
+  std::vector<bool> seen(static_cast<size_t>(classes_));
+  // A place for an id that the label map does not have is called by its number.
+  for (size_t i = 0; has_objects() && i < class_names_.size(); ++i)
+    seen[i] = class_names_[i] == std::to_string(i + 1);
+  const auto see = [&](int32_t label) {
+    if (static_cast<size_t>(label) < seen.size()) seen[static_cast<size_t>(label)] = true;
+  };
   uint64_t end = 0;
   for (uint64_t i = 0; i < size(); ++i) {
     try {
@@ -80,7 +96,10 @@ void ImageDataset::read_all(bool keep) {
       continue;
     }
     if (!labels_.empty()) labels_[i] = image.label;
-    if (!known) boxes_->add(image.boxes.size(), image.problems);
+    if (!has_objects()) see(image.label);
+    for (const images::Box& box : image.boxes) see(box.label);
+    boxes_->add(known ? std::vector<images::Box>() : image.boxes, image.problems);
+    if (!image.oddity.empty()) report_odd(i, image.oddity);
     if (!keep || image.bytes.size() > most - end) continue;
     std::memcpy(kept_.bytes().data() + end, image.bytes.data(), image.bytes.size());
     places_[i] = {end, image.bytes.size()};
@@ -88,26 +107,49 @@ void ImageDataset::read_all(bool keep) {
     if (has_objects()) kept_objects_[i] = image.boxes;
   }
   tell(*boxes_);
+  if (images_->known_label(0)) return;  // then it was seen before anything was read
+  for (const std::string& note : notes_of_classes(seen, class_names_, first_name()))
+    log::warning(note);
+}
+
+std::string ImageDataset::first_name() const {
+  return "the data that begin with " + images_->name(0);
 }
 
 void ImageDataset::require_objects() const {
-  if (!has_objects() || !boxes_ || !boxes_->has_none()) return;
+  if (!has_objects() || (boxes_ ? !boxes_->has_none() : shows_object())) return;
   throw Invalid(
       fmt::format("data.train: expected an object in one of the {} images, of which {} is the "
-                  "first, found none{}",
+                  "first, found none, or crowds only{}",
                   size(), images_->name(0), images_->box_hint()));
+}
+
+// Reads images until one shows an object that can be learned. It is the first one, as a rule.
+bool ImageDataset::shows_object() const {
+  EncodedImage image;
+  for (uint64_t i = 0; i < size(); ++i) {
+    try {
+      images_->read(i, image);
+    } catch (const Invalid& error) {
+      corrupt_->add(i, error.what());
+      continue;
+    }
+    if (!std::ranges::all_of(image.boxes, &images::Box::crowd)) return true;
+  }
+  return false;
 }
 
 void ImageDataset::tell(const BoxReport& boxes) const {
   std::string text = boxes.text();
-  if (text.empty() && has_objects() && boxes.has_none()) text = "no image has an object";
-  if (!text.empty())
-    log::warning(fmt::format("the data that begin with {}: {}", images_->name(0), text));
+  if (text.empty() && has_objects() && boxes.has_none())
+    text = "no image has an object, crowds not counted";
+  if (!text.empty()) log::warning(first_name() + ": " + text);
 }
 
 void ImageDataset::begin(uint64_t index, Sample& sample) const {
   std::span<const std::byte> bytes;
-  if (!places_.empty() && places_[index].size > 0) {
+  const bool is_kept = !places_.empty() && places_[index].size > 0;
+  if (is_kept) {
     bytes = kept_.bytes().subspan(places_[index].begin, places_[index].size);
     if (has_objects()) sample.boxes = kept_objects_[index];
   } else {
@@ -118,6 +160,7 @@ void ImageDataset::begin(uint64_t index, Sample& sample) const {
   if (!has_objects()) sample.label = labels_.empty() ? sample.encoded.label : labels_[index];
   sample.begin(bytes, describe(index), static_cast<size_t>(settings_.height),
                static_cast<size_t>(settings_.width), settings_.channels == 1);
+  if (!is_kept) sample.oddity = oddity_of(sample.encoded, describe(index));
 }
 
 int32_t ImageDataset::label(uint64_t index) const {
@@ -129,6 +172,10 @@ int32_t ImageDataset::label(uint64_t index) const {
 
 void ImageDataset::report_corrupt(uint64_t index, const std::string& why) const {
   corrupt_->add(index, why);
+}
+
+void ImageDataset::report_odd(uint64_t index, const std::string& what) const {
+  corrupt_->add_odd(index, what);
 }
 
 }  // namespace muster::data

@@ -45,6 +45,7 @@ class ImageDataset : public Dataset {
   const void* features(uint64_t) const override { return nullptr; }
   void begin(uint64_t index, Sample& sample) const override;
   void report_corrupt(uint64_t index, const std::string& why) const override;
+  void report_odd(uint64_t index, const std::string& what) const override;
   int32_t label(uint64_t index) const override;
   void require_objects() const override;
   const float* target(uint64_t) const override { return nullptr; }
@@ -58,7 +59,9 @@ class ImageDataset : public Dataset {
   };
   bool has_objects() const { return label_kind_ == compute::LabelKind::objects; }
   void read_all(bool keep);
+  bool shows_object() const;
   void tell(const BoxReport& boxes) const;
+  std::string first_name() const;  // for messages about all samples
 
   const std::unique_ptr<ImageSet> images_;
   const spec::ImageSettings settings_;

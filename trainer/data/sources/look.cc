@@ -9,6 +9,7 @@
 #include "common/text/listed.h"
 #include "trainer/data/files/source_file.h"
 #include "trainer/data/images/class_folders.h"
+#include "trainer/data/images/class_notes.h"
 #include "trainer/data/images/csv_list.h"
 #include "trainer/data/images/record_images.h"
 #include "trainer/data/sources/idx_source.h"
@@ -28,8 +29,11 @@ spec::DataFacts read_facts(const spec::IdxSource& source) {
   const IdxIndex index = read_idx_index(source);
   facts.samples = index.total();
   facts.sample_shape = index.shape;
+  std::vector<bool> seen;
   for (size_t file = 0; file < source.files.size(); ++file) {
     const IdxLabels labels = read_labels_of(source.files[file], index.samples[file]);
+    seen.resize(std::max<size_t>(seen.size(), static_cast<size_t>(labels.largest) + 1));
+    for (const uint8_t label : labels.labels) seen[label] = true;
     if (labels.largest < facts.label_count) continue;
     facts.label_count = labels.largest + 1;
     const auto largest = std::ranges::max_element(labels.labels);
@@ -37,6 +41,7 @@ spec::DataFacts read_facts(const spec::IdxSource& source) {
         fmt::format("label {} of sample {} of {}", labels.largest, largest - labels.labels.begin(),
                     source.files[file].labels.string());
   }
+  facts.notes = notes_of_classes(seen, {}, source.files[0].labels.string());
   return facts;
 }
 
@@ -67,20 +72,19 @@ std::vector<std::string> require_files(const ImageList& list, const spec::ImageS
   return {found + "; they are left out"};
 }
 
-// Notes that some folders have no images: their classes cannot be learned.
-std::vector<std::string> notes_of_folders(const ImageList& list, const std::string& name) {
-  std::vector<bool> has_images(list.classes.size());
-  for (const ImageFile& file : list.files) has_images[static_cast<size_t>(file.label)] = true;
-  std::vector<std::string> empty;
-  for (size_t label = 0; label < list.classes.size(); ++label)
-    if (!has_images[label]) empty.push_back(list.classes[label]);
-  std::vector<std::string> notes;
-  if (!empty.empty())
-    notes.push_back(fmt::format("{}: expected images in the folder of each class, found none in {}",
-                                name, listed(empty, kMostNamed)));
+// Notes classes without a sample, and what else is worth knowing of a list.
+std::vector<std::string> notes_of_list(const ImageList& list, const std::string& name) {
+  std::vector<bool> seen(static_cast<size_t>(list.label_count));
+  for (const ImageFile& file : list.files) seen[static_cast<size_t>(file.label)] = true;
+  std::vector<std::string> notes = notes_of_classes(seen, list.classes, name);
   if (list.classes.size() == 1)
     notes.push_back(fmt::format("{}: \"{}\" is the only class, so that there is nothing to learn",
                                 name, list.classes[0]));
+  if (!list.passed_over.empty())
+    notes.push_back(
+        fmt::format("{}: files that are not used, because they have none of the "
+                    "endings {} or are not in the folder of a class: {}",
+                    name, kImageEndings, list.passed_over));
   return notes;
 }
 
@@ -124,7 +128,7 @@ void require_one_readable(const RecordIndex& index, const RecordReader& reader) 
 
 spec::DataFacts read_facts(const spec::ImageFolderSource& source) {
   ImageList list = list_class_folders(source.path);
-  std::vector<std::string> notes = notes_of_folders(list, source.path.string());
+  std::vector<std::string> notes = notes_of_list(list, source.path.string());
   spec::DataFacts facts = facts_of(std::move(list), source.images, source.path.string());
   facts.notes = std::move(notes);
   return facts;
@@ -132,6 +136,7 @@ spec::DataFacts read_facts(const spec::ImageFolderSource& source) {
 spec::DataFacts read_facts(const spec::ImageCsvSource& source) {
   ImageList list = read_csv_list(source);
   std::vector<std::string> notes = require_files(list, source.images, source.file.string());
+  std::ranges::move(notes_of_list(list, source.file.string()), std::back_inserter(notes));
   spec::DataFacts facts = facts_of(std::move(list), source.images, source.file.string());
   facts.notes = std::move(notes);
   return facts;
@@ -160,17 +165,28 @@ spec::DataFacts read_facts(const spec::RecordSource& source) {
 
 spec::DataFacts read_facts(const spec::CocoSource& source) {
   const records::CocoAnnotations annotations = records::CocoAnnotations::read(source.annotations);
+  const std::string name = source.annotations.string();
   ImageList list;
-  for (const records::CocoImage& image : annotations.images)
+  std::vector<bool> seen(annotations.categories.entries().size());
+  for (const records::CocoImage& image : annotations.images) {
     list.files.push_back({source.folder / image.file_name, 0});
+    for (const images::Box& box : image.boxes)
+      if (!box.crowd) seen[annotations.categories.index_of(box.label).value()] = true;
+  }
   spec::DataFacts facts;
-  facts.notes = require_files(list, source.images, source.annotations.string());
+  facts.notes = require_files(list, source.images, name);
+  facts.without_objects = std::ranges::find(seen, true) == seen.end();
   facts.samples = annotations.images.size();
   facts.sample_shape = source.images.shape();
   facts.classes = class_names(annotations.categories);
   facts.label_count = static_cast<int64_t>(facts.classes.size());
-  facts.largest_label =
-      fmt::format("{} categories in {}", facts.classes.size(), source.annotations.string());
+  facts.largest_label = fmt::format("{} categories in {}", facts.classes.size(), name);
+  std::ranges::move(notes_of_classes(seen, facts.classes, name), std::back_inserter(facts.notes));
+  if (!annotations.unused_categories.empty())
+    facts.notes.push_back(fmt::format(
+        "{}: no annotation has the categories {}, which only are above others or have the name of "
+        "others; they are no classes",
+        name, listed(annotations.unused_categories, kMostNamed)));
   return facts;
 }
 
@@ -219,11 +235,14 @@ void check_paths(const spec::CocoSource& source, Unreadable& found) {
   found.open_folder("folder", source.folder);
 }
 void check_paths(const spec::RecordSource& source, Unreadable& found) {
-  try {
-    for (const fs::path& file : records::expand(source.files.string()))
-      found.open_file("files", file, "TFRecords");
-  } catch (const Invalid& error) {
-    found.files.push_back({"files", error.what()});
+  for (size_t i = 0; i < source.files.size(); ++i) {
+    const std::string field = source.file_field(i);
+    try {
+      for (const fs::path& file : records::expand(source.files[i].string()))
+        found.open_file(field, file, "TFRecords");
+    } catch (const Invalid& error) {
+      found.files.push_back({field, error.what()});
+    }
   }
   if (!source.label_map.empty()) found.open_file("labelMap", source.label_map, "a label map");
 }

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/program/log.h"
 #include "trainer/data/images/class_folders.h"
+#include "trainer/data/images/class_notes.h"
 #include "trainer/data/images/coco_images.h"
 #include "trainer/data/images/csv_list.h"
 #include "trainer/data/images/record_images.h"
@@ -52,8 +54,15 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
   } else if (records.labels == compute::LabelKind::classes) {
     // The number of classes is that of all files, whatever part of them is used here.
     labels = read_labels(index, reader);
-    for (const std::vector<int32_t>& file : labels)
-      for (const int32_t label : file) label_count = std::max<int64_t>(label_count, label + 1);
+    std::vector<bool> seen;
+    for (const std::vector<int32_t>& file : labels) {
+      for (const int32_t label : file) {
+        seen.resize(std::max(seen.size(), static_cast<size_t>(label) + 1));
+        seen[static_cast<size_t>(label)] = true;
+      }
+    }
+    label_count = static_cast<int64_t>(seen.size());
+    for (const std::string& note : notes_of_classes(seen, {}, records.name())) log::warning(note);
   }
   auto images = std::make_unique<RecordImages>(index, parts, std::move(reader), labels);
   std::vector<std::string> damage;  // of the files of which something is used
@@ -89,9 +98,9 @@ std::unique_ptr<Dataset> open(const spec::ImageCsvSource& csv, const spec::DataS
 
 std::unique_ptr<Dataset> open(const spec::RecordSource& records, const spec::DataSource& source) {
   const RecordIndex index = read_record_index(records);
-  return open_records(
-      records, index,
-      selected_parts(index.samples(), Selection::of(source), records.files.string()), source.cache);
+  return open_records(records, index,
+                      selected_parts(index.samples(), Selection::of(source), records.name()),
+                      source.cache);
 }
 
 std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSource& source) {
@@ -147,9 +156,8 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
   }
   if (const auto* records = std::get_if<spec::RecordSource>(&source.kind)) {
     const RecordIndex index = read_record_index(*records);
-    Dealt dealt =
-        deal(selected_parts(index.samples(), Selection::of(source), records->files.string()),
-             replicas, rule);
+    Dealt dealt = deal(selected_parts(index.samples(), Selection::of(source), records->name()),
+                       replicas, rule);
     return {open_records(*records, index, dealt.held, source.cache), std::move(dealt.shards)};
   }
   const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // the checks ensure it

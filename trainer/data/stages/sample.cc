@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace muster::data {
 
@@ -25,11 +26,13 @@ void Sample::begin(std::span<const std::byte> image, std::string_view name, size
   is_encoded_ = true;
   is_mirrored_ = false;
   is_grey_ = grey;
+  oddity.clear();
 }
 
 void Sample::make_pixels() {
   if (!is_encoded_) return;
-  reader_->read(height(), width(), features);
+  std::string irregular = reader_->read(height(), width(), features);
+  if (oddity.empty()) oddity = std::move(irregular);
   is_encoded_ = false;
   if (is_mirrored_) mirror();
 }

@@ -27,6 +27,7 @@ struct Sample {
   std::vector<images::Box> boxes;
   images::ImageSize original;  // of the encoded image, in pixels
   int32_t label = 0;           // of the encoded image
+  std::string oddity;          // what is irregular about it, with its name; empty: nothing
 
   // Begins with an encoded image (which must live until make_pixels()), of which a sample of this
   // size is to be made; `grey`: of one channel. Throws Invalid, which begins with `name`, for one

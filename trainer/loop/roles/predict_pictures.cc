@@ -42,9 +42,13 @@ std::vector<PictureFile> list_pictures(const PictureOptions& options) {
       continue;
     }
     std::vector<fs::path> found;
-    std::string problem = given.string() + ": expected .jpg, .jpeg or .png files in it, found none";
+    std::string problem =
+        given.string() + ": expected " + data::kImageEndings + " files in it, found none";
     try {
-      found = data::images_in(path);
+      std::string passed_over;
+      found = data::images_in(path, &passed_over);
+      if (!passed_over.empty())
+        log::warning(given.string() + ": files that are not read: " + passed_over);
     } catch (const Invalid& unreadable) {
       problem = unreadable.what();
     }
@@ -122,6 +126,7 @@ class PicturePredictor {
     sample_.begin(std::as_bytes(std::span(bytes)), name, static_cast<size_t>(format_.shape[0]),
                   static_cast<size_t>(format_.shape[1]), format_.channels() == 1);
     sample_.make_pixels();
+    if (!sample_.oddity.empty()) log::warning(sample_.oddity);
     sample_.write(elements_.data());
     const void* features = elements_.data();
     compute::Batch batch;

@@ -221,6 +221,21 @@ TEST(ConvertPipeline, NamesABatchThatIsNotGivenAndFilesThatAreElsewhere) {
               Contains("spec.training.data.train.tfRecord.files: " + bucket));
 }
 
+TEST(ConvertPipeline, TakesOverAllFilesOfASource) {
+  const Converted one = converted_with("input_path: \"PATH_TO_BE_CONFIGURED/mscoco_train.record\"",
+                                       "input_path: [\"a.record\", \"gs://bucket/b\"]");
+  const Json records = training_of(one)["data"]["train"]["tfRecord"];
+  EXPECT_EQ(records["fileList"], Json::parse(R"(["a.record", "gs://bucket/b"])"));
+  EXPECT_FALSE(records.contains("files"));
+  EXPECT_THAT(one.to_set, Contains("spec.training.data.train.tfRecord.fileList[1]: gs://bucket/b"));
+  EXPECT_THAT(problems_of(one.job), IsEmpty());
+}
+
+TEST(ConvertPipeline, PassesOverAByteOrderMark) {
+  const std::string text = fixture("ssd_mobilenet_v1_coco.config");
+  EXPECT_EQ(converted("\xef\xbb\xbf" + text).job, converted(text).job);
+}
+
 TEST(ConvertPipeline, RefusesWhatIsNoPipelineWithFileAndLine) {
   EXPECT_THAT([] { converted("model {\n  ssd {\n    num_classes: many\n  }\n}"); },
               ThrowsMessage<Invalid>(HasSubstr("pipeline.config:3: column ")));

@@ -36,7 +36,6 @@ CocoAnnotations parse(const std::string& json) {
 TEST(Coco, ReadsImagesWithTheirBoxes) {
   const CocoAnnotations coco = parse(kSmall);
   ASSERT_EQ(coco.images.size(), 2u);
-  EXPECT_EQ(coco.images[0].id, 9);
   EXPECT_EQ(coco.images[0].file_name, "a/b.jpg");
   EXPECT_EQ(coco.images[0].height, 100);
   EXPECT_EQ(coco.images[0].width, 200);
@@ -104,12 +103,25 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
            {replaced("\"category_id\": 90", "\"category_id\": 4294967297"),
             "expected the id of a category, found 4294967297"},
            {replaced("\"id\": 4", "\"id\": 9"),
-            "images[1]: expected COCO annotations: expected each id once, found 9 again"},
-           {replaced("\"id\": 4", "\"id\": \"4\""),
-            "FILE: images[1].id: expected COCO annotations: expected a whole number, found \"4\""},
-           {replaced("\"id\": 4", "\"id\": 4.5"), "expected a whole number, found 4.5"},
+            "images[1]: expected COCO annotations: expected each id once, found the one of c.jpg "
+            "again"},
+           {replaced("\"id\": 4", "\"id\": []"), "expected a number or a text, found ["},
+           {replaced("\"category_id\": 90", "\"category_id\": 4.5"),
+            "annotations[0].category_id: expected COCO annotations: expected a whole number, found "
+            "4.5 (line 5, column 21)"},
+           {replaced("\"category_id\": 90", "\"category_id\": \"nine\""),
+            "expected a whole number, found \"nine\" (line 5, column 21)"},
+           {replaced("\"area\": 702.1", "\"area\": \"7,5\""), "expected a number, found \"7,5\""},
+           {replaced("\"category_id\": 90", "\"category_id\": null"),
+            "annotations[0]: expected COCO annotations: expected \"category_id\", found none (line "
+            "4, column 5)"},
+           {replaced("a\\/b.jpg", "C:\\\\b.jpg"),
+            "images[0].file_name: expected COCO annotations: expected a path on this system, found "
+            "C:\\b.jpg, a path on Windows (line 12, column 28)"},
            {replaced("\"person\"", "7"),
-            "categories[1].name: expected COCO annotations: expected a text, found 7"},
+            "categories[1].name: expected COCO annotations: expected a text, found 7 (line 15, "
+            "column 97)"},
+           {"{\"images\": [],\n \"annotations\" 7}", "(line 2, column "},
            {replaced("\"height\": 100", "\"height\": 0"),
             "images[0].height: expected COCO annotations: expected at least 1, found 0"},
            {replaced("\"id\": 90", "\"id\": 1"), "FILE: categories: expected each id once"},
@@ -118,6 +130,90 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
        }) {
     EXPECT_THAT(error_of([&] { parse(row.json); }), HasSubstr(row.message)) << row.message;
   }
+}
+
+// Each writes what kSmall says.
+TEST(Coco, TakesWhatHasAPlainMeaning) {
+  const CocoAnnotations plain = parse(kSmall);
+  std::string texts = kSmall;
+  const auto replace_all = [&](const std::string& what, const std::string& with) {
+    for (size_t at = 0; (at = texts.find(what, at)) != std::string::npos; at += with.size())
+      texts.replace(at, what.size(), with);
+  };
+  replace_all("\"image_id\": 9", "\"image_id\": \"photo-9\"");
+  replace_all("{\"id\": 9,", "{\"id\": \"photo-9\",");
+  replace_all("\"id\": 90", "\"id\": \"90\"");
+  for (const std::string& text : {
+           "\xef\xbb\xbf" + kSmall,
+           texts,
+           replaced("[10, 20.5, 30, 40]", "[\"10.000\", \" 20.5 \", 30.0, \"4e1\"]"),
+           replaced("\"iscrowd\": 1", "\"iscrowd\": true"),
+           replaced("\"iscrowd\": 0", "\"iscrowd\": null"),
+           replaced("\"iscrowd\": 1", "\"iscrowd\": \"1\""),
+           replaced("\"category_id\": 90", "\"category_id\": 90.0"),
+           replaced("\"height\": 100", "\"height\": \"100\""),
+           replaced("\"area\": 702.1", "\"area\": \"702.1\""),
+       }) {
+    const CocoAnnotations found = parse(text);
+    ASSERT_EQ(found.images.size(), plain.images.size()) << text;
+    for (size_t i = 0; i < plain.images.size(); ++i) {
+      EXPECT_EQ(found.images[i].boxes, plain.images[i].boxes) << text;
+      EXPECT_EQ(found.images[i].height, plain.images[i].height) << text;
+    }
+    EXPECT_EQ(found.categories.entries(), plain.categories.entries()) << text;
+    EXPECT_EQ(found.without_image, 1u) << text;
+  }
+}
+
+TEST(Coco, KeepsBoxesInPixelsWhereAnImageHasNoSize) {
+  for (const char* size : {"\"height\": null, \"width\": 200", "\"license\": 1"}) {
+    const CocoAnnotations coco = parse(replaced("\"height\": 100, \"width\": 200", size));
+    EXPECT_EQ(coco.images[0].height, 0);
+    EXPECT_EQ(coco.images[0].width, 0);
+    EXPECT_EQ(
+        coco.images[0].boxes[0],
+        (Box{.ymin = 20.5f, .xmin = 10, .ymax = 60.5f, .xmax = 40, .label = 90, .area = 702.1f}));
+  }
+}
+
+TEST(Coco, CountsBoxesOfAnotherUnit) {
+  EXPECT_EQ(parse(replaced("[10, 20.5, 30, 40]", "[0.05, 0.2, 0.1, 0.4]")).problems,
+            (images::BoxProblems{.no_area = 1, .outside = 1, .in_first_pixel = 1}));
+  EXPECT_EQ(parse(replaced("[10, 20.5, 30, 40]", "[10, 20.5, 500, 40]")).problems,
+            (images::BoxProblems{.no_area = 1, .outside = 1, .far_outside = 1}));
+}
+
+TEST(Coco, LeavesOutCategoriesThatOnlyGroupOthersOrHaveTheirNames) {
+  const auto with = [](const std::string& categories) {
+    return parse(R"({"images": [{"id": 1, "file_name": "a.jpg", "height": 9, "width": 9}],
+      "annotations": [{"image_id": 1, "category_id": 1, "bbox": [2, 2, 4, 4]}],
+      "categories": [)" +
+                 categories + "]}");
+  };
+  const auto ids = [&](const std::string& categories) {
+    std::vector<int32_t> found;
+    const CocoAnnotations coco = with(categories);
+    for (const LabelMap::Entry& entry : coco.categories.entries()) found.push_back(entry.id);
+    return found;
+  };
+  // As Roboflow writes them.
+  const std::string digit = R"({"id": 1, "name": "digit", "supercategory": "digit"})";
+  EXPECT_THAT(ids(R"({"id": 0, "name": "digit", "supercategory": "none"}, )" + digit),
+              ElementsAre(1));
+  EXPECT_THAT(ids(R"({"id": 0, "name": "digit"}, )" + digit), ElementsAre(1));
+  EXPECT_THAT(ids(digit + R"(, {"id": 7, "name": "digit"})"), ElementsAre(1));
+  EXPECT_THAT(with(digit + R"(, {"id": 7, "name": "digit"})").unused_categories,
+              ElementsAre("digit"));
+  EXPECT_THAT(ids(R"({"id": 1, "name": "cat", "supercategory": "animal"},
+                     {"id": 2, "name": "animal", "supercategory": "none"})"),
+              ElementsAre(1));
+  // One that is used is a class, and so is one that nobody is below.
+  EXPECT_THAT(ids(R"({"id": 1, "name": "animal"},
+                     {"id": 2, "name": "cat", "supercategory": "animal"})"),
+              ElementsAre(1, 2));
+  EXPECT_THAT(ids(R"({"id": 1, "name": "person", "supercategory": "person"},
+                     {"id": 2, "name": "car", "supercategory": null}, {"id": 3, "name": "bus", "supercategory": 5})"),
+              ElementsAre(1, 2, 3));
 }
 
 TEST(Coco, RefusesEveryTruncation) {

@@ -35,10 +35,16 @@ TEST(LabelMap, ReadsTheTextOfTheDetectionApi) {
   EXPECT_EQ(map.index_of(2), std::nullopt);
 }
 
-TEST(LabelMap, PassesOverFieldsThatItDoesNotHave) {
+TEST(LabelMap, MayHaveTheOtherFieldsOfItsFormat) {
   const LabelMap map = parse_map(R"(item { id: 1 name: "a" ancestor_ids: [2, 3] frequency: FREQUENT
     keypoints { id: 7 label: "nose" } instance_count: 12 })");
   EXPECT_EQ(map.entries().size(), 1u);
+}
+
+TEST(LabelMap, MayBeginWithAByteOrderMark) {
+  EXPECT_EQ(parse_map("\xef\xbb\xbfitem { id: 1 name: 'a' }").id_of("a"), 1);
+  EXPECT_THAT(error_of([] { parse_map("\xef\xbb\xbfitem { id: 'x' name: 'a' }"); }),
+              HasSubstr("line 1, column 12"));
 }
 
 TEST(LabelMap, PrefersANameToADisplayName) {
@@ -61,7 +67,14 @@ TEST(LabelMap, SaysWhatIsWrong) {
            {"item {\n id: 1 name: }", "FILE: expected a label map, found an error in line 2"},
            {"item { id: 'x' name: 'a' }", "line 1, column 12"},
            {"item { id: 99999999999 name: 'a' }", "line 1"},
-           {"item { id: 1 }", "expected a name and an id in each item, found no name in item 1"},
+           {"\nitem { id: 1 }",
+            "a name and an id in each item, found no name in item 1, which begins in line 2"},
+           {"item { id: 1 name: 'a' }\nitem {\n  id: 0 name: 'cat' }",
+            "FILE: line 3, column 3: expected an id of at least 1 for \"cat\", found 0, which "
+            "stands for the background"},
+           {"item {\n id: 1 name: 'a'\n colour: 'red' }", "an error in line 3, column 8"},
+           {"item {\n id: 1 name: 'a'\n item { id: 2 name: 'b' } }", "an error in line 3"},
+           {"classes: 2\nitem { id: 1 name: 'a' }", "an error in line 1"},
            {"item { id: 1 name: 'a' } item { name: 'b' }", "found no id in item 2"},
            {"item { id: -1 name: 'a' }", "expected the id of \"a\" to be at least 0, found -1"},
            {"item { id: 1 name: 'a' } item { id: 1 name: 'b' }",

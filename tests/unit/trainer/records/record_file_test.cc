@@ -154,6 +154,11 @@ TEST(RecordFile, RefusesWhatIsNoFileOfRecords) {
   const RecordFile gzip(folder.write("g", "\x1f\x8b\x08" + std::string(30, 'x')));
   EXPECT_THAT(error_of([&] { gzip.index(); }),
               HasSubstr("g: expected TFRecords, found a gzip file"));
+  for (const char* begin : {"\x78\x01", "\x78\x9c", "\x78\xda"}) {
+    const RecordFile zlib(folder.write("z", begin + std::string(30, 'x')));
+    EXPECT_THAT(error_of([&] { zlib.index(); }),
+                HasSubstr("z: expected TFRecords, found a file compressed by zlib"));
+  }
 }
 
 TEST(RecordFile, NoticesThatTheFileHasBecomeShorter) {

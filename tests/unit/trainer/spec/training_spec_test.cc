@@ -158,7 +158,13 @@ TEST(TrainingSpec, ReadsSourcesOfImages) {
   const DataSource records =
       source_with("{tfRecord: {files: 'train-*', imageSize: [28, 28]}, shard: file}");
   const auto& record = std::get<RecordSource>(records.kind);
-  EXPECT_EQ(record.files, "train-*");
+  EXPECT_THAT(record.files, ElementsAre("train-*"));
+  EXPECT_EQ(record.file_field(0), "files");
+  const DataSource listed =
+      source_with("{tfRecord: {fileList: [a, 'b-*'], labelMap: m, imageSize: [28, 28]}}");
+  EXPECT_THAT(paths_of(below("/m", listed)), ElementsAre("/m/a", "/m/b-*", "/m/m"));
+  EXPECT_EQ(std::get<RecordSource>(listed.kind).name(), "a and 1 more");
+  EXPECT_EQ(std::get<RecordSource>(listed.kind).file_field(1), "fileList[1]");
   EXPECT_EQ(record.label_map, "");
   EXPECT_EQ(record.first_label, 1);
   EXPECT_EQ(record.image_key, "image/encoded");
@@ -557,6 +563,10 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "at most 16777216 features a sample"},
       {{{"data.validation", "{idx: {images: a}}"}},
        "data.validation.idx: expected either images and labels, or files, found images"},
+      {{{"data.validation", "{tfRecord: {imageSize: [9, 9]}}"}},
+       "data.validation.tfRecord: expected either files or fileList, found neither"},
+      {{{"data.validation", "{tfRecord: {files: a, fileList: [b], imageSize: [9, 9]}}"}},
+       "data.validation.tfRecord: expected either files or fileList, found both"},
       {{{"data.train.split", "{fraction: 1}"}}, "data.train.split.fraction"},
       {{{"data.trian", "{}"}}, "did you mean train?"},
       {{{"batchSize", "many"}},

@@ -5,17 +5,39 @@
 namespace muster::data {
 namespace {
 
+std::vector<images::Box> boxes(size_t count, bool crowd = false) {
+  return std::vector<images::Box>(count, {.ymax = 1, .xmax = 1, .crowd = crowd});
+}
+
+TEST(BoxReport, HasNoneWhereThereAreOnlyCrowds) {
+  BoxReport report;
+  EXPECT_TRUE(report.has_none());
+  report.add(boxes(3, true), {});
+  EXPECT_TRUE(report.has_none());
+  report.add(boxes(1), {});
+  EXPECT_FALSE(report.has_none());
+}
+
+TEST(BoxReport, CountsBoxesOfAnotherUnit) {
+  BoxReport report;
+  report.add(boxes(1), {.far_outside = 2, .in_first_pixel = 3});
+  EXPECT_EQ(report.text(),
+            "of 6 boxes, 2 left out because they reach beyond twice the image, as pixels do where "
+            "fractions of the image are expected, 3 left out because they are within the first "
+            "pixel, as fractions of the image are where pixels are expected");
+}
+
 TEST(BoxReport, IsEmptyWhereAllBoxesAreOfUse) {
   BoxReport report;
-  report.add(100, {});
-  report.add(0, {});
+  report.add(boxes(100), {});
+  report.add({}, {});
   EXPECT_EQ(report.text(), "");
 }
 
 TEST(BoxReport, CountsWhatIsNotLearned) {
   BoxReport report;
-  report.add(3, {.not_finite = 1, .no_area = 2, .outside = 3});
-  report.add(104, {.no_area = 1});
+  report.add(boxes(3), {.not_finite = 1, .no_area = 2, .outside = 3});
+  report.add(boxes(104), {.no_area = 1});
   report.add_without_image(5);
   EXPECT_EQ(report.text(),
             "of 116 boxes, 1 left out because they are not finite, 3 left out because no area of "

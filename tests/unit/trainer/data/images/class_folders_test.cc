@@ -48,6 +48,22 @@ TEST(ClassFolders, PassOverWhatIsNoImage) {
   const ImageList list = list_class_folders(folder.path());
   EXPECT_THAT(list.classes, ElementsAre("a", "b", "empty.jpg"));
   EXPECT_THAT(names(list, folder.path()), ElementsAre("a/1.jpg 0"));
+  EXPECT_EQ(list.passed_over,
+            "2 .txt, 2 beside the folders of the classes, 1 in a folder one level deeper");
+}
+
+TEST(ClassFolders, CountWhatTheyPassOverByItsKind) {
+  const TestFolder folder;
+  for (const char* file : {"a/1.webp", "a/2.WEBP", "a/3.jpg", "b/1.jfif", "b/2.jpe", "b/3.gif",
+                           "b/LICENSE", "__MACOSX/a/._3.jpg"})
+    put(folder.path() / file, "");
+  const ImageList list = list_class_folders(folder.path());
+  EXPECT_THAT(list.classes, ElementsAre("a", "b"));
+  EXPECT_THAT(names(list, folder.path()), ElementsAre("b/1.jfif 1", "a/3.jpg 0", "b/2.jpe 1"));
+  EXPECT_EQ(list.passed_over, "1 .gif, 2 .webp, 1 folder __MACOSX, 1 without an ending");
+  std::string others;
+  EXPECT_EQ(images_in(folder.path() / "b", &others).size(), 2u);
+  EXPECT_EQ(others, "1 .gif, 1 without an ending");
 }
 
 // Whoever splits the samples has every class in both parts.
@@ -72,7 +88,8 @@ TEST(ClassFolders, ThatAreNoneAreRefused) {
               HasSubstr("expected a folder for each class, found none"));
   put(folder.path() / "a/1.gif", "");
   EXPECT_THAT(error_of_folder(folder.path()),
-              HasSubstr("expected .jpg, .jpeg or .png files in the folders of 1 classes"));
+              HasSubstr("expected .jpg, .jpeg, .jpe, .jfif or .png files in the folders of 1 "
+                        "classes, found only others: 1 .gif"));
   EXPECT_THAT(error_of_folder(folder.path() / "a/1.gif"),
               HasSubstr("1.gif: expected a folder of images"));
 }

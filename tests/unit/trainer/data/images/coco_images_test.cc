@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/objects.h"
+#include "tests/unit/trainer/images/fixture.h"
 
 namespace muster::data {
 namespace {
@@ -107,6 +108,34 @@ TEST(CocoImages, HaveTheFirstHundredOfManyBoxes) {
   for (size_t i = 0; i < found[0].objects.size(); ++i)
     EXPECT_FLOAT_EQ(found[0].objects[i].box.xmin, static_cast<float>(i) * 0.005f);
   EXPECT_EQ(found[1].objects.size(), 1u) << "those of the row before are left";
+}
+
+// The picture is stored with 19 x 27 pixels, and seen with 27 x 19.
+TEST(CocoImages, HaveBoxesThatFitThePictureAsItIsSeen) {
+  const TestFolder folder;
+  put(folder.path() / "turned.jpg", images::fixture("orientation-6.jpg"));
+  const auto boxes_of = [&](const std::string& size) {
+    put(folder.path() / "coco.json",
+        R"({"images": [{"id": 1, "file_name": "turned.jpg")" + size + R"(}],
+            "annotations": [{"image_id": 1, "category_id": 1, "bbox": [3, 2, 12, 8]}],
+            "categories": [{"id": 1, "name": "cat"}]})");
+    spec::CocoSource coco;
+    coco.annotations = folder.path() / "coco.json";
+    coco.folder = folder.path();
+    const CocoImages images(records::CocoAnnotations::read(coco.annotations), coco, {0, 1});
+    EncodedImage image;
+    images.read(0, image);
+    const images::Box& box = image.boxes.at(0);
+    return std::vector<float>{box.ymin * 27, box.xmin * 19, box.ymax * 27, box.xmax * 19};
+  };
+  using testing::FloatNear, testing::ElementsAre;
+  const auto are = [](float ymin, float xmin, float ymax, float xmax) {
+    return ElementsAre(FloatNear(ymin, 1e-4f), FloatNear(xmin, 1e-4f), FloatNear(ymax, 1e-4f),
+                       FloatNear(xmax, 1e-4f));
+  };
+  EXPECT_THAT(boxes_of(R"(, "height": 27, "width": 19)"), are(2, 3, 10, 15));
+  EXPECT_THAT(boxes_of(R"(, "height": 19, "width": 27)"), are(3, 9, 15, 17));
+  EXPECT_THAT(boxes_of(""), are(2, 3, 10, 15));
 }
 
 TEST(CocoImages, OfACategoryThatIsNotThereAreRefusedByName) {

@@ -41,6 +41,15 @@ TEST(CorruptSamples, EndTheJobThoughTheFirstToSayItWasNotHeard) {
   EXPECT_EQ(corrupt.count(), 1u);
 }
 
+TEST(CorruptSamples, AreNotThoseThatAreUsedAlthoughTheyAreIrregular) {
+  CorruptSamples corrupt(100, 0);
+  corrupt.add_odd(7, "a.jpg: extraneous bytes");
+  corrupt.add_odd(7, "a.jpg: extraneous bytes");
+  corrupt.add_odd(9, "b.jpg: extraneous bytes");
+  EXPECT_EQ(corrupt.odd_count(), 2u);
+  EXPECT_EQ(corrupt.count(), 0u);
+}
+
 TEST(CorruptSamples, MayBeNoneOrAll) {
   CorruptSamples none(1000, 0), all(1, 1);
   EXPECT_THROW(none.add(0, ""), Invalid);

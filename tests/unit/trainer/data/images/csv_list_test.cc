@@ -50,6 +50,21 @@ TEST(CsvList, MayHaveAHeaderBlankLinesSpacesAndQuotationMarks) {
   }
 }
 
+TEST(CsvList, HasQuotationMarksAndSeparatorsAsOthersWriteThem) {
+  const std::vector<ImageFile> wanted = {{"lists/a.jpg", 1}, {"lists/b,c.jpg", 0}};
+  for (const char* text :
+       {"\"a.jpg\",\"dog\"\n\"b,c.jpg\",\"cat\"\n", "a.jpg;dog\nb,c.jpg;cat\n",
+        "a.jpg\tdog\r\nb,c.jpg\tcat", "\"file\";\"class\"\n\"a.jpg\";\"dog\"\n\"b,c.jpg\";0",
+        "\xef\xbb\xbf\"a.jpg\",\"1\"\n\"b,c.jpg\", \"cat\" "})
+    EXPECT_EQ(parse(text, source({"cat", "dog"})).files, wanted) << text;
+}
+
+// A first line is no header because its picture is of a kind that cannot be read.
+TEST(CsvList, HasNoHeaderThatNamesAFile) {
+  EXPECT_THAT(parse("a.webp,0\nb.jpg,1").files,
+              ElementsAre(ImageFile{"lists/a.webp", 0}, ImageFile{"lists/b.jpg", 1}));
+}
+
 struct Refused {
   const char* text;
   const char* error;
@@ -71,17 +86,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refused{"", "list: expected lines path,label, found none"},
         Refused{"path,label\n", "list: expected lines path,label, found none"},
-        Refused{"a.jpg,1\nb.jpg\n", "list: line 2: expected path,label, found \"b.jpg\""},
-        Refused{"a.jpg,1\n,1\n", "list: line 2: expected path,label, found \",1\""},
-        Refused{"a.jpg,1\n\"b.jpg,1\n", "list: line 2: expected path,label, found \"\"b.jpg,1\""},
+        Refused{"a.jpg,1\nb.jpg\n", "list: line 2, column 1: expected path,label, found \"b.jpg\""},
+        Refused{"a.jpg,1\n,1\n", "list: line 2, column 1: expected path,label, found \",1\""},
+        Refused{"a.jpg,1\n\"b.jpg,1\n",
+                "list: line 2, column 1: expected a second quotation mark at the end of the field, "
+                "found none"},
+        Refused{"a.jpg,1\n\"b.jpg\",\"x\",1\n",
+                "list: line 2, column 1: expected path,label, found \"b.jpg,x,1\""},
+        Refused{"C:\\cats\\a.jpg,1\n",
+                "list: line 1, column 1: expected a path on this system, and no drive of Windows, "
+                "found \"C:\\cats\\a.jpg\""},
         Refused{"a.jpg,cow\n",
-                "list: line 1: expected one of the classes, or a number from 0 to 1 "
+                "list: line 1, column 7: expected one of the classes, or a number from 0 to 1 "
                 "as label, found \"cow\""},
         Refused{"\na.jpg,2\n",
-                "list: line 2: expected one of the classes, or a number from 0 to 1 "
+                "list: line 2, column 7: expected one of the classes, or a number from 0 to 1 "
                 "as label, found \"2\""},
         Refused{"a.jpg,-1\n",
-                "list: line 1: expected one of the classes, or a number from 0 to 1 "
+                "list: line 1, column 7: expected one of the classes, or a number from 0 to 1 "
                 "as label, found \"-1\""}));
 
 TEST(CsvList, RefusesNamesWhereThereAreNoClasses) {
@@ -89,8 +111,9 @@ TEST(CsvList, RefusesNamesWhereThereAreNoClasses) {
     parse("a.jpg,cat\n");
     FAIL() << "no error";
   } catch (const Invalid& error) {
-    EXPECT_STREQ(error.what(),
-                 "list: line 1: expected a number from 0 to 65535 as label, found \"cat\"");
+    EXPECT_STREQ(
+        error.what(),
+        "list: line 1, column 7: expected a number from 0 to 65535 as label, found \"cat\"");
   }
 }
 

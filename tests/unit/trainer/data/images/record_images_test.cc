@@ -6,6 +6,8 @@
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/objects.h"
+#include "tests/unit/trainer/images/fixture.h"
+#include "trainer/data/sources/look.h"
 #include "trainer/records/example.h"
 #include "trainer/records/record_writer.h"
 
@@ -31,7 +33,7 @@ void put_records(const std::filesystem::path& path, const std::vector<std::strin
 spec::DataSource source_of(const std::filesystem::path& pattern,
                            const std::filesystem::path& label_map = "", double max_corrupt = 0.01) {
   spec::RecordSource records;
-  records.files = pattern;
+  records.files = {pattern};
   records.label_map = label_map;
   records.images = settings(8, 10);
   records.images.max_corrupt = max_corrupt;
@@ -177,6 +179,80 @@ TEST(RecordImages, WithObjectsHaveThoseThatCanBeUsed) {
     ASSERT_EQ(found[3].objects.size(), detection::ObjectList::kMost);
     EXPECT_EQ(found[3].objects[98].label, 0);
     EXPECT_EQ(found[3].objects[99].label, 1);
+  }
+}
+
+TEST(RecordImages, MayBeInAListOfFiles) {
+  const TestFolder folder;
+  put_records(folder.path() / "b", {example(0, 1), example(1, 3)});
+  put_records(folder.path() / "a-0-of-2", {example(2, 2)});
+  put_records(folder.path() / "a-1-of-2", {example(3, 1)});
+  spec::DataSource source;
+  const auto list = [&](const std::vector<std::filesystem::path>& files) {
+    source = source_of("");
+    std::get<spec::RecordSource>(source.kind).files = files;
+    std::get<spec::RecordSource>(source.kind).listed = true;
+  };
+  list({folder.path() / "b", folder.path() / "a-*"});
+  EXPECT_THAT(labels(*open_dataset(source)), ElementsAre(0, 2, 1, 0));
+  EXPECT_THAT(open_dataset(source)->describe(2), HasSubstr("a-0-of-2: record 0"));
+  EXPECT_TRUE(unreadable_files(source).empty());
+  list({folder.path() / "a-*", folder.path() / "a-1-of-2"});
+  EXPECT_THAT(error_of(source), AllOf(HasSubstr("a-1-of-2: expected each file once")));
+  list({folder.path() / "b", folder.path() / "none"});
+  ASSERT_EQ(unreadable_files(source).size(), 1u);
+  EXPECT_EQ(unreadable_files(source)[0].field, "fileList[1]");
+}
+
+// What EXIF turns by a quarter, and upside down, with boxes of what is stored and of what is seen.
+TEST(RecordImages, HaveBoxesThatFitThePictureAsItIsSeen) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  const std::string turned = images::fixture("orientation-6.jpg");  // 19 x 27 pixels as stored
+  const auto boxes_of = [&](int64_t height, int64_t width) {
+    records::DetectionExample example;
+    example.image = turned;
+    example.height = height;
+    example.width = width;
+    example.boxes = {box_of(0.125f, 0.25f, 0.375f, 0.75f, 3)};
+    put_records(file, {records::write_example(example, nullptr)});
+    EncodedImage image;
+    const RecordReader reader(std::get<spec::RecordSource>(object_source(file, map).kind));
+    const records::RecordFile records(file);
+    reader.read(records, records.index()[0], 0, image);
+    return image;
+  };
+  const auto corners = [](const images::Box& box) {
+    return std::vector<float>{box.ymin, box.xmin, box.ymax, box.xmax};
+  };
+  const auto seen = ElementsAre(0.125f, 0.25f, 0.375f, 0.75f);
+  EXPECT_THAT(corners(boxes_of(19, 27).boxes[0]), ElementsAre(0.25f, 0.625f, 0.75f, 0.875f));
+  EXPECT_EQ(boxes_of(19, 27).oddity, "");
+  EXPECT_THAT(corners(boxes_of(27, 19).boxes[0]), seen);
+  EXPECT_EQ(boxes_of(27, 19).oddity, "");
+  EXPECT_THAT(corners(boxes_of(0, 0).boxes[0]), seen);
+  EXPECT_THAT(corners(boxes_of(40, 60).boxes[0]), seen);
+  EXPECT_THAT(boxes_of(40, 60).oddity,
+              AllOf(HasSubstr("train: record 0 at byte 0: expected a picture of 40x60 pixels"),
+                    HasSubstr("found one of 27x19")));
+}
+
+TEST(RecordImages, OfCrowdsOnlyAreRefusedForTrainingHoweverTheyAreKept) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  images::Box crowd = box_of(0, 0, 1, 1, 3);
+  crowd.crowd = true;
+  const auto open = [&](bool cache) {
+    spec::DataSource source = object_source(file, map);
+    source.cache = cache;
+    open_training_data(source, {0, 1, 1}, {.rows = 2});
+  };
+  for (const bool cache : {true, false}) {
+    put_records(file, {with_boxes(0, {crowd}), with_boxes(1, {})});
+    EXPECT_THAT([&] { open(cache); },
+                testing::ThrowsMessage<Invalid>(HasSubstr("found none, or crowds only")));
+    put_records(file, {with_boxes(0, {crowd}), with_boxes(1, {box_of(0, 0, 1, 1, 3)})});
+    EXPECT_NO_THROW(open(cache));
   }
 }
 

@@ -63,7 +63,7 @@ class DigitsTest : public testing::Test {
   }
   static std::unique_ptr<Dataset> records(const fs::path& folder, const std::string& part) {
     spec::RecordSource records;
-    records.files = folder / (part + "-*-of-*.tfrecord");
+    records.files = {folder / (part + "-*-of-*.tfrecord")};
     records.label_map = folder / "label_map.pbtxt";
     records.labels = compute::LabelKind::objects;
     records.images = settings(64, 64);

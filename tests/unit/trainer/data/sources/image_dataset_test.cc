@@ -149,7 +149,7 @@ TEST(ImageDataset, IsTheSameFromListsAndRecords) {
   csv.kind = spec::ImageCsvSource{folder.path() / "list.csv", "", {}, settings(8, 10)};
   EXPECT_EQ(two_epochs(*open_dataset(csv), 2, kStages), wanted);
   spec::RecordSource record_source;
-  record_source.files = folder.path() / "train-*-of-*.tfrecord";
+  record_source.files = {folder.path() / "train-*-of-*.tfrecord"};
   record_source.images = settings(8, 10);
   spec::DataSource tf_record;
   tf_record.kind = record_source;
@@ -217,6 +217,27 @@ TEST(ImageDataset, MissesAFileThatIsGone) {
     source.cache = cache;
     EXPECT_THAT(error_of_source(source), HasSubstr("b/none.jpg"));
   }
+}
+
+// It is counted by the data set, and its pixels are those of the regular file.
+TEST(ImageDataset, UsesAPictureThatIsIrregularWhereNoPixelDependsOnIt) {
+  const TestFolder folder;
+  const std::string regular = jpeg(1);
+  put(folder.path() / "a/1.jpg", regular);
+  put(folder.path() / "a/2.jpg", std::string(regular).insert(regular.size() - 2, 100, '\0'));
+  spec::DataSource source = folder_source(folder.path());
+  std::get<spec::ImageFolderSource>(source.kind).images.max_corrupt = 0;
+  const auto dataset = open_dataset(source);
+  Batcher batcher(*dataset, 2);
+  BatchBuffer buffer(*dataset, 2);
+  const compute::Batch& batch = batcher.fill(buffer, 0, 0);
+  const auto* const first = static_cast<const std::byte*>(batch.features[0]);
+  const auto* const second = static_cast<const std::byte*>(batch.features[1]);
+  EXPECT_TRUE(std::equal(first, first + dataset->sample_bytes(), second));
+  Sample sample;
+  dataset->begin(1, sample);
+  sample.make_pixels();
+  EXPECT_NE(sample.oddity.find("2.jpg: "), std::string::npos) << sample.oddity;
 }
 
 TEST(ImageDataset, UsesThePartThatTheSelectionLeaves) {

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/trainer/data/idx_files.h"
-#include "tests/unit/trainer/data/images/pictures.h"
+#include "tests/unit/trainer/data/images/objects.h"
 #include "trainer/records/example.h"
 #include "trainer/records/record_writer.h"
 
@@ -68,6 +68,39 @@ TEST(LookAt, SumsUpSeveralFiles) {
   EXPECT_THAT(facts->largest_label, AllOf(HasSubstr("label 8 of sample 1 of "), HasSubstr("l0")));
 }
 
+TEST(LookAt, NotesClassesWithoutASample) {
+  const TestFolder folder;
+  const auto notes = [&](const std::string& labels, uint32_t count) {
+    return look_at(idx(folder.write("i", images_2x3(count)), folder.write("l", labels)))->notes;
+  };
+  EXPECT_THAT(notes(labels_of({1, 0, 2}), 3), testing::IsEmpty());
+  EXPECT_THAT(notes(labels_of({3, 1, 2}), 3),
+              ElementsAre(HasSubstr("l: labels are from 1 to 3, and as they count from 0 there is "
+                                    "a class 0 without a sample")));
+  EXPECT_THAT(notes(labels_of({3, 0, 0}), 3),
+              ElementsAre(HasSubstr("l: expected a sample of each class, found none of 1, 2")));
+}
+
+TEST(LookAt, NotesFilesThatAreNotUsed) {
+  const TestFolder folder;
+  for (const char* file : {"a/1.webp", "a/2.jpg", "b/3.jpg"}) put(folder.path() / file, "");
+  EXPECT_THAT(look_at(folder_source(folder.path(), settings(4, 5)))->notes,
+              ElementsAre(AllOf(HasSubstr("files that are not used"), HasSubstr(": 1 .webp"))));
+}
+
+TEST(LookAt, FindsCocoAnnotationsWithoutAnObjectToLearn) {
+  const TestFolder folder;
+  CocoFolder none(folder.path() / "none"), crowds(folder.path() / "crowds"),
+      some(folder.path() / "some", {1, 2});
+  none.add(picture(0, 10, 10), {});
+  crowds.add(picture(0, 10, 10), {{1, {0, 0, 5, 5}, true}});
+  some.add(picture(0, 10, 10), {{1, {0, 0, 5, 5}, false}});
+  EXPECT_TRUE(look_at(none.source())->without_objects);
+  EXPECT_TRUE(look_at(crowds.source())->without_objects);
+  EXPECT_FALSE(look_at(some.source())->without_objects);
+  EXPECT_THAT(look_at(some.source())->notes, ElementsAre(HasSubstr("found none of category 2")));
+}
+
 TEST(LookAt, KnowsNothingWhereAFileIsMissing) {
   const TestFolder folder;
   EXPECT_FALSE(look_at(idx(folder.write("i", images_2x3(2)), folder.path() / "none")));
@@ -85,9 +118,8 @@ TEST(LookAt, ListsFoldersAndReadsNoImage) {
   EXPECT_THAT(facts->classes, ElementsAre("a", "b"));
   EXPECT_THAT(facts->notes, testing::IsEmpty());
   std::filesystem::create_directory(folder.path() / "c");
-  EXPECT_THAT(
-      look_at(folder_source(folder.path(), settings(4, 5)))->notes,
-      ElementsAre(HasSubstr("expected images in the folder of each class, found none in c")));
+  EXPECT_THAT(look_at(folder_source(folder.path(), settings(4, 5)))->notes,
+              ElementsAre(HasSubstr("expected a sample of each class, found none of c")));
   put(folder.path() / "one/x/1.jpg", "no image");
   EXPECT_THAT(look_at(folder_source(folder.path() / "one", settings(4, 5)))->notes,
               ElementsAre(HasSubstr("\"x\" is the only class")));
@@ -120,11 +152,14 @@ TEST(LookAt, MissesFilesOfAList) {
   EXPECT_EQ(facts->malformed, "");
   EXPECT_EQ(facts->samples, 3u);
   EXPECT_EQ(facts->label_count, 8);
-  EXPECT_THAT(facts->notes, ElementsAre(AllOf(HasSubstr("found none for 1: "),
-                                              HasSubstr("3.jpg; they are left out"))));
+  EXPECT_THAT(
+      facts->notes,
+      ElementsAre(AllOf(HasSubstr("found none for 1: "), HasSubstr("3.jpg; they are left out")),
+                  HasSubstr("list.csv: expected a sample of each class, found none of 0, "
+                            "2, 3, 5, 6")));
   EXPECT_THAT(facts->largest_label, AllOf(HasSubstr("label 7 of "), HasSubstr("2.jpg in ")));
   EXPECT_THAT(look_at(csv_source(folder.write("list.csv", "1.jpg\n"), 0))->malformed,
-              HasSubstr("list.csv: line 1: expected path,label"));
+              HasSubstr("list.csv: line 1, column 1: expected path,label"));
   EXPECT_EQ(unreadable_files(csv_source(folder.path() / "none", 0)).at(0).field, "file");
 }
 
@@ -139,7 +174,7 @@ TEST(LookAt, CountsRecordsAndTakesClassesFromTheLabelMap) {
   put_records("train-0-of-2", {example, example});
   put_records("train-1-of-2", {example});
   spec::RecordSource records;
-  records.files = folder.path() / "train-*";
+  records.files = {folder.path() / "train-*"};
   records.images = settings(4, 5);
   spec::DataSource source;
   source.kind = records;
@@ -157,7 +192,7 @@ TEST(LookAt, CountsRecordsAndTakesClassesFromTheLabelMap) {
   put_records("train-1-of-2", {"no example"});
   EXPECT_THAT(look_at(source)->malformed,
               HasSubstr("train-0-of-2: record 0 at byte 0: expected a tf.train.Example"));
-  records.files = folder.path() / "test-*";
+  records.files = {folder.path() / "test-*"};
   records.label_map = folder.path() / "none";
   source.kind = records;
   const auto missing = unreadable_files(source);

@@ -110,7 +110,7 @@ TEST(SampleFormatTest, HasTheNamesForPeopleOfALabelMap) {
   writer.write(records::write_example({.image = png(1), .label = 7, .text = ""}));
   writer.finish();
   spec::RecordSource records;
-  records.files = file;
+  records.files = {file};
   records.label_map = folder.write(
       "map", "item { id: 7 name: 'n02' display_name: 'dog' } item { id: 3 name: 'cat' }");
   records.images = settings(8, 10);

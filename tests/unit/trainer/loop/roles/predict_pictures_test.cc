@@ -196,8 +196,9 @@ TEST_F(PredictPicturesTest, GoesOnAfterAFolderWithoutPictures) {
   fs::create_directories(folder_ / "empty");
   const Json found = predicted(job_, {folder_ / "empty", data_ / "red/1.jpg"});
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_THAT(found[0]["error"].get<std::string>(),
-              HasSubstr("empty: expected .jpg, .jpeg or .png files in it, found none"));
+  EXPECT_THAT(
+      found[0]["error"].get<std::string>(),
+      HasSubstr("empty: expected .jpg, .jpeg, .jpe, .jfif or .png files in it, found none"));
   EXPECT_FALSE(found[1].contains("error")) << found[1];
 }
 
