@@ -39,12 +39,15 @@ void try_files(const fs::path& folder, const fs::path& renamed) {
 
 void try_storage(const fs::path& checkpoints) {
   const fs::path folder = new_folder(checkpoints), renamed = new_folder(checkpoints);
+  std::error_code ignored;
+  const bool is_new = !fs::exists(checkpoints, ignored);
   try {
     try_files(folder, renamed);
+    if (is_new) fs::remove(checkpoints, ignored);
   } catch (const WriteError& error) {
-    std::error_code ignored;
     fs::remove_all(folder, ignored);
     fs::remove_all(renamed, ignored);
+    if (is_new) fs::remove(checkpoints, ignored);
     if (!error.lasting()) throw;
     throw Invalid(std::string("expected a storage that can keep checkpoints, found one that cannot: ") +
                       error.what(),

@@ -406,11 +406,11 @@ TEST(TrainingSpec, ReadsWhichWeightsItBeginsWith) {
   const InitializeOptions options =
       spec_with({{"initializeFrom", "old"},
                  {"initializeOptions",
-                  "{rename: [{from: '^a(.*)', to: 'b\\1'}, {from: c, to: ''}], include: [x, y], "
+                  "{rename: [{from: '^a(.*)', to: 'b\\1'}, {from: c, to: ''}], include: [v, w], "
                   "exclude: [z], skipMismatched: true, movingAverages: true}"}})
           .initialize_options;
   EXPECT_THAT(options.rename, ElementsAre(Rename{"^a(.*)", "b\\1"}, Rename{"c", ""}));
-  EXPECT_THAT(options.include, ElementsAre("x", "y"));
+  EXPECT_THAT(options.include, ElementsAre("v", "w"));
   EXPECT_THAT(options.exclude, ElementsAre("z"));
   EXPECT_TRUE(options.skip_mismatched);
   EXPECT_TRUE(options.moving_averages);
