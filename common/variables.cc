@@ -46,7 +46,8 @@ constexpr Variable kVariables[] = {
      "other](security.md); unset: they believe everybody (only where the job has `training`)"},
     {"MUSTER_HTTP_ADDRESS", operators, "host:port for /metrics, /healthz and /progress"},
     {"MUSTER_POD_IP", operators,
-     "the IP address of the pod (Kubernetes) or host (`muster run --hosts`), where peers reach this "
+     "the IP address of the pod (Kubernetes) or host (`muster run --hosts`), where peers reach "
+     "this "
      "replica, whatever DNS or their TF_CONFIG says"},
     {"MUSTER_PEER_PORTS", operators,
      "`2223-2254`: a member of a collective listens at a free port of these (Kubernetes, where the "

@@ -27,10 +27,12 @@ void require_text(std::string_view text, const std::string& source, int lines_be
     throw Malformed(source, "at most 4 MiB of text", std::to_string(text.size()) + " bytes");
   }
   if (const int line = line_of_excess_bracket(text, kMaxOpenBrackets); line > 0)
-    throw Malformed(source + ":" + std::to_string(lines_before + line), "at most 64 levels of nesting", "more");
+    throw Malformed(source + ":" + std::to_string(lines_before + line),
+                    "at most 64 levels of nesting", "more");
   const size_t bad = find_bad_text(text);
   if (bad == std::string_view::npos) return;
-  const auto line = lines_before + 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
+  const auto line =
+      lines_before + 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
   const int byte = static_cast<unsigned char>(text[bad]);
   throw Malformed(source + ":" + std::to_string(line),
                   byte < 0x80 ? "text without control characters" : "UTF-8 text",

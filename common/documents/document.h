@@ -31,17 +31,17 @@ class Malformed : public Invalid {
 
 // A YAML (or JSON) text as a JSON value that remembers where each part stood. Scalars are typed as
 // kubectl types them (plain_scalar() in scalar.h): 12 is an integer, "12" a string, null/~ null,
-// true/yes/on a boolean. 1e999 stays text, which no numeric field accepts; .inf and .nan are refused.
-// An alias (*name) is a copy of its anchor's value (&name); the field << of an object merges
-// another object, or a list of them, into it, and must not bring fields that stand before it.
-// Limits, so that hostile input stays cheap: UTF-8 text of 4 MiB, 64 levels, 100,000 values, keys
-// of 1,024 bytes; each anchor and each alias counts as if its value were written out once more;
-// tags (except !!str) are refused.
+// true/yes/on a boolean. 1e999 stays text, which no numeric field accepts; .inf and .nan are
+// refused. An alias (*name) is a copy of its anchor's value (&name); the field << of an object
+// merges another object, or a list of them, into it, and must not bring fields that stand before
+// it. Limits, so that hostile input stays cheap: UTF-8 text of 4 MiB, 64 levels, 100,000 values,
+// keys of 1,024 bytes; each anchor and each alias counts as if its value were written out once
+// more; tags (except !!str) are refused.
 class Document {
  public:
   // `source` names the text in errors ("job.yaml"). Throws Malformed on malformed YAML, duplicate
-  // keys, several documents in one text, or a limit passed. An empty text is null. Lines are counted
-  // from `lines_before`, where the text is a later part of the source.
+  // keys, several documents in one text, or a limit passed. An empty text is null. Lines are
+  // counted from `lines_before`, where the text is a later part of the source.
   static Document parse(std::string_view text, std::string source, int lines_before = 0);
   static Document load(const std::filesystem::path& path);
   // Makes a document from a value that comes from no text; it has no lines.
@@ -54,7 +54,8 @@ class Document {
   // that one. `renamed` has what the original calls otherwise; all else has the same path there.
   static Document of(Json value, const Document& original, std::vector<Renamed> renamed);
 
-  // Returns the value at `path` as a document of its own, with its lines. Precondition: it is there.
+  // Returns the value at `path` as a document of its own, with its lines. Precondition: it is
+  // there.
   Document part(std::string_view path) const;
 
   const Json& value() const { return value_; }

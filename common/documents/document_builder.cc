@@ -94,7 +94,8 @@ void Document::Builder::OnScalar(const YAML::Mark& mark, const std::string& tag,
   add(mark, std::move(part), is_plain && text == "<<");
 }
 
-// Returns a plain text with its type. A key must be text: kubectl would make "true" of the key `on`.
+// Returns a plain text with its type. A key must be text: kubectl would make "true" of the key
+// `on`.
 Json Document::Builder::typed(const YAML::Mark& mark, const std::string& text) {
   const char* const quoted = "; put it between quotes where a text is meant";
   Json value;
@@ -129,7 +130,8 @@ void Document::Builder::OnMapStart(const YAML::Mark& mark, const std::string& ta
 }
 
 void Document::Builder::fail(const YAML::Mark& mark, std::string expected, std::string found) {
-  throw Malformed(place_in(document_.source_, mark, lines_before_), std::move(expected), std::move(found));
+  throw Malformed(place_in(document_.source_, mark, lines_before_), std::move(expected),
+                  std::move(found));
 }
 
 void Document::Builder::refuse_tag(const YAML::Mark& mark, const std::string& tag,

@@ -126,7 +126,8 @@ std::vector<Stall> current_stalls() {
     Stall& stall = stalls.emplace_back();
     stall.kind = WatchedWork::Kind::storage;
     stall.doing = known->doing_;
-    stall.lasted = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - known->since_);
+    stall.lasted =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - known->since_);
   }
   return stalls;
 }

@@ -27,8 +27,8 @@ class HangGuard {
   std::unique_ptr<Impl> impl_;
 };
 
-// A wait for the storage that its waiter knows of, such as one for room on a full disk: as long as it
-// exists, current_stalls() has it.
+// A wait for the storage that its waiter knows of, such as one for room on a full disk: as long as
+// it exists, current_stalls() has it.
 class KnownStall {
  public:
   explicit KnownStall(std::string doing);  // Stall::doing

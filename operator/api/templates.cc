@@ -114,10 +114,9 @@ class Checker {
     const bool has_program =
         container.contains("image") || container.contains("command") || container.contains("args");
     if (name == "trainer" || name == "tensorflow" || !has_program) return;
-    problems_.report(path + ".name",
-                     "trainer, for the job has spec.training and this is the only container",
-                     "'" + name + "'",
-                     "to run it beside the trainer, add {name: trainer} to the containers");
+    problems_.report(
+        path + ".name", "trainer, for the job has spec.training and this is the only container",
+        "'" + name + "'", "to run it beside the trainer, add {name: trainer} to the containers");
   }
 
   void check_container(const Json& container, const std::string& path, bool training) {

@@ -83,21 +83,21 @@ struct ReplicaStatus {  // per role, shown
 struct ReplicaRecord {
   Role role = Role::worker;
   int index = 0;
-  int attempt = 0;               // of the replica that exists or is to be created; never
-                                 // reused within the job, not over runs or scaling either
-  int restarts = 0;              // for failures that count; one round of failures uses up one
-                                 // restart of backoffLimit
-  bool in_round = false;         // it has failed in the last round, which is not over yet
+  int attempt = 0;                // of the replica that exists or is to be created; never
+                                  // reused within the job, not over runs or scaling either
+  int restarts = 0;               // for failures that count; one round of failures uses up one
+                                  // restart of backoffLimit
+  bool in_round = false;          // it has failed in the last round, which is not over yet
   std::optional<Time> failed_at;  // in that round: when it failed first
-  bool succeeded = false;        // done: never run again
-  bool failed = false;           // ended without success and not to be run again
-  std::optional<int> exit_code;  // of the last ended attempt
-  Time not_before{};             // back-off: no creation earlier
-  int failures_in_row = 0;       // restarts since it last ran well; sets the next back-off
-  int restarts_in_place = 0;     // of the current attempt, counted in `restarts` or judged
-  std::string replacing;         // UID of a replica that lives and is on its way out: counted
-                                 // already (CrashLoopBackOff), or not to be counted (an elastic
-                                 // job was scaled without it); empty: none
+  bool succeeded = false;         // done: never run again
+  bool failed = false;            // ended without success and not to be run again
+  std::optional<int> exit_code;   // of the last ended attempt
+  Time not_before{};              // back-off: no creation earlier
+  int failures_in_row = 0;        // restarts since it last ran well; sets the next back-off
+  int restarts_in_place = 0;      // of the current attempt, counted in `restarts` or judged
+  std::string replacing;          // UID of a replica that lives and is on its way out: counted
+                                  // already (CrashLoopBackOff), or not to be counted (an elastic
+                                  // job was scaled without it); empty: none
   // Nodes where a GPU failed this replica, the last of them at the end: it should run elsewhere.
   std::vector<std::string> avoided_nodes;
   bool operator==(const ReplicaRecord&) const = default;

@@ -15,8 +15,8 @@ inline constexpr const char* kTrainingOperator = "kubeflow.org/training-operator
 // training-operator.
 bool is_kubeflow_job(const Document& manifest);
 
-// Returns the name of the TrainingJob that is made of a TFJob: the TFJob's own or, if that is too long
-// for a TrainingJob, the beginning of it and eight digits of its digest.
+// Returns the name of the TrainingJob that is made of a TFJob: the TFJob's own or, if that is too
+// long for a TrainingJob, the beginning of it and eight digits of its digest.
 std::string job_name_of_tfjob(const std::string& tfjob_name);
 
 // Makes a TrainingJob of a TFJob (kubeflow.org/v1): the same programs in the same roles, with the

@@ -20,9 +20,9 @@ std::string expand(const std::string& text, const Variables& variables);
 struct ContainerCommand {
   std::vector<std::string> command;  // expanded; empty: the image's own
   std::vector<std::string> arguments;
-  Variables variables;              // ours, then the user's, which win but for reserved names
-  std::string working_directory;    // empty: not said
-  std::chrono::seconds grace{0};    // from SIGTERM to SIGKILL
+  Variables variables;            // ours, then the user's, which win but for reserved names
+  std::string working_directory;  // empty: not said
+  std::chrono::seconds grace{0};  // from SIGTERM to SIGKILL
   // The variables that have no value here, and why: "DB_PASSWORD (secretKeyRef)".
   std::vector<std::string> left_out;
 };

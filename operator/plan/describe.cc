@@ -86,8 +86,8 @@ std::string describe_end(const api::TrainingJob& job, const ObservedReplica& rep
     const std::string was =
         " was " + (api::is_disruption(replica.reason) ? words_for(replica.reason) : "deleted");
     if (!replica.exit_code) return text + was;
-    return text + was + " and ended with exit code " + std::to_string(*replica.exit_code) +
-           " (" + describe_exit_code(*replica.exit_code) + ")";
+    return text + was + " and ended with exit code " + std::to_string(*replica.exit_code) + " (" +
+           describe_exit_code(*replica.exit_code) + ")";
   }
   std::string how = ended ? " failed without an exit code" : " keeps failing";
   if (replica.exit_code) {

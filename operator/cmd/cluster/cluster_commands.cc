@@ -17,8 +17,8 @@ namespace muster::cmd {
 int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
                         const std::string& output) {
   const Json object = cluster.job(name);
-  ClusterJob seen{to_job(object), created_of(object), {}, changed_of(object),
-                  status_written_of(object)};
+  ClusterJob seen{
+      to_job(object), created_of(object), {}, changed_of(object), status_written_of(object)};
   seen.pods = cluster.pods_of(seen.job);
   if (output == "text") {
     print(stdout, "{}", status_text(seen, api::wall_time()));

@@ -50,11 +50,13 @@ Json checked_job(Document object, const std::vector<std::string>& sets) {
   Json manifest = document.value();
   require_no_problems(api::validate_for_cluster(document), kBadInput);
   for (const std::string& note : api::job_notes(document)) print(stderr, "note: {}\n", note);
-  if (!api::keeps_files(api::to_training_job(document.value())) && manifest["spec"].contains("training"))
-    print(stderr,
-          "note: {}: spec.storage.volume: none that outlives a pod: the job keeps no checkpoint and "
-          "no model\n",
-          document.source());
+  if (!api::keeps_files(api::to_training_job(document.value())) &&
+      manifest["spec"].contains("training"))
+    print(
+        stderr,
+        "note: {}: spec.storage.volume: none that outlives a pod: the job keeps no checkpoint and "
+        "no model\n",
+        document.source());
   complete_lists(manifest["spec"], member(document.value(), "spec"));
   return manifest;
 }
@@ -77,9 +79,8 @@ std::vector<Json> checked_manifests(const SubmitOptions& options) {
     check([&] { objects = read_manifests(file); });
     for (ManifestObject& object : objects)
       check([&] {
-        manifests.push_back(object.is_job
-                                ? checked_job(std::move(object.document), options.sets)
-                                : object.document.value());
+        manifests.push_back(object.is_job ? checked_job(std::move(object.document), options.sets)
+                                          : object.document.value());
       });
   }
   if (!problems.empty()) throw Invalid(problems, kBadInput);
@@ -183,9 +184,9 @@ void tell(const std::string& title, const std::optional<Json>& before, const Jso
 // Applies an object, and prints "created", "configured" or "unchanged".
 void submit(const ClusterAccess& cluster, Json manifest, const kube::ObjectName& name, bool force) {
   const std::string kind = string_or(manifest, "kind", "");
-  const auto known = is_job(manifest) ? kube::Client::Kind{kube::training_jobs(), true}
-                                      : cluster.client().find_kind(
-                                            string_or(manifest, "apiVersion", ""), kind);
+  const auto known = is_job(manifest)
+                         ? kube::Client::Kind{kube::training_jobs(), true}
+                         : cluster.client().find_kind(string_or(manifest, "apiVersion", ""), kind);
   if (!known)
     throw Invalid(fmt::format("{} {}: expected a kind that the cluster has, found {} of {}", kind,
                               name.name, kind, string_or(manifest, "apiVersion", "")));

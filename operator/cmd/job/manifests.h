@@ -20,8 +20,8 @@ struct ManifestObject {
   bool is_job = true;  // a TrainingJob or one of Kubeflow's jobs, rather than, say, a claim
 };
 
-// Returns the objects of a file of manifests, or of standard input, as `kubectl apply -f` finds them
-// there. A single object is a job, whatever it says. Throws Invalid.
+// Returns the objects of a file of manifests, or of standard input, as `kubectl apply -f` finds
+// them there. A single object is a job, whatever it says. Throws Invalid.
 std::vector<ManifestObject> read_manifests(const std::filesystem::path& file);
 
 // Returns a job of read_manifests() with --set applied, not yet validated; of a TFJob the

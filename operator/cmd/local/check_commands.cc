@@ -103,10 +103,12 @@ Json check_file(const std::filesystem::path& file, const std::vector<std::string
         problems.push_back(problem_json(problem));
     });
   }
-  const bool has_job =
-      objects.empty() || std::ranges::any_of(objects, [](const auto& object) { return object.is_job; });
+  const bool has_job = objects.empty() || std::ranges::any_of(objects, [](const auto& object) {
+                         return object.is_job;
+                       });
   if (!has_job)
-    fail(source_name(file), "a job", "none", (source_name(file) + ": expected a job, found none").c_str());
+    fail(source_name(file), "a job", "none",
+         (source_name(file) + ": expected a job, found none").c_str());
   return {{"file", source_name(file)},
           {"valid", problems.empty()},
           {"problems", std::move(problems)},

@@ -107,7 +107,8 @@ class Run {
       follow_scale_request();
       if (cluster_.now() >= next_status_) {
         next_status_ = cluster_.now() + kStatusPeriod;
-        if (controller_.failures(name()) == 0) controller_.wake(name());  // else its back-off counts
+        if (controller_.failures(name()) == 0)
+          controller_.wake(name());  // else its back-off counts
       }
       show_warnings();
       tell_silence();

@@ -127,8 +127,8 @@ std::string summary_rows(const Json& summary) {
   rows.add("weights (SHA-256)", of("weightsDigest"));
   const bool nothing_saved = string_or(summary, "state", "") == "Suspended" &&
                              of("checkpoint").is_null() && of("step").is_number();
-  rows.add("checkpoint", nothing_saved ? Json("none was saved: the next run begins anew")
-                                       : of("checkpoint"));
+  rows.add("checkpoint",
+           nothing_saved ? Json("none was saved: the next run begins anew") : of("checkpoint"));
   rows.add("model", model_text(summary));
   rows.add("model as ONNX", of("onnx"));
   return rows.text();

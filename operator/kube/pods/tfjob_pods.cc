@@ -54,8 +54,8 @@ Json service_of_replica(const api::TrainingJob& job, api::Role role, int index) 
             {"ports", service_ports(job, role)}}}};
 }
 
-// https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls it sparse. TensorFlow expects
-// a task to be in the cluster.
+// https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls it sparse. TensorFlow
+// expects a task to be in the cluster.
 Json sparse_cluster(const Json& cluster, const Json& task, const Address& address) {
   const std::string type = task["type"];
   const int index = task["index"];

@@ -67,7 +67,7 @@ TEST(Validate, looks_at_each_job_of_a_file) {
   const Said said = say(std::string(kClaim) + kJob + "---\n" + kJob, {"validate", "job.yaml"});
   EXPECT_EQ(said.exit_code, kBadInput);
   EXPECT_THAT(said.output, HasSubstr("job.yaml:14: spec.training.model.layers[2].add.inputs:"));
-  EXPECT_THAT(said.output, HasSubstr("job.yaml:33: spec.training.model.layers[2].add.inputs:"));
+  EXPECT_THAT(said.output, HasSubstr("job.yaml:30: spec.training.model.layers[2].add.inputs:"));
   EXPECT_THAT(said.output, HasSubstr("note: job.yaml:2: PersistentVolumeClaim data is no job"));
 }
 

@@ -73,9 +73,11 @@ TEST(Variables, AreSetByTheirSettersAndReadBySomebody) {
     if (name.ends_with("_HOSTS")) continue;  // for scripts; put together of a role's name
     ASSERT_TRUE(sources.contains(name)) << name;
     const std::vector<std::string> folders = folders_of(variable.setter);
-    EXPECT_TRUE(folders.empty() || std::ranges::any_of(folders, [&](const std::string& folder) {
-                  return is_in(sources.at(name), folder);
-                })) << name << " is not set where its setter stands";
+    EXPECT_TRUE(folders.empty() || std::ranges::any_of(folders,
+                                                       [&](const std::string& folder) {
+                                                         return is_in(sources.at(name), folder);
+                                                       }))
+        << name << " is not set where its setter stands";
     const bool is_for_scripts = name == "MUSTER_NAMESPACE";
     EXPECT_TRUE(is_for_scripts || is_in(sources.at(name), "trainer/") ||
                 is_in(sources.at(name), "common/") || is_in(sources.at(name), "operator/cmd/"))

@@ -261,8 +261,9 @@ void Store::prune() const {
 void Store::tell_kept(const fs::path& checkpoint, const std::error_code& error) const {
   const MutexLock lock(damaged_mutex_);
   if (!told_.insert(checkpoint).second) return;
-  log::warning(fmt::format("the checkpoint {} cannot be removed, and its room is not given back: {}",
-                           checkpoint.string(), error.message()));
+  log::warning(
+      fmt::format("the checkpoint {} cannot be removed, and its room is not given back: {}",
+                  checkpoint.string(), error.message()));
 }
 
 bool Store::may_be_best(const FolderName& name, const Manifest& newest) const {

@@ -49,9 +49,10 @@ void try_storage(const fs::path& checkpoints) {
     fs::remove_all(renamed, ignored);
     if (is_new) fs::remove(checkpoints, ignored);
     if (!error.lasting()) throw;
-    throw Invalid(std::string("expected a storage that can keep checkpoints, found one that cannot: ") +
-                      error.what(),
-                  kBadConfig);
+    throw Invalid(
+        std::string("expected a storage that can keep checkpoints, found one that cannot: ") +
+            error.what(),
+        kBadConfig);
   }
 }
 

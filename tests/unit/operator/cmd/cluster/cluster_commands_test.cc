@@ -286,9 +286,8 @@ TEST_F(ClusterCommandsTest, applies_all_objects_of_a_file_in_their_order) {
   });
   Json written = job();
   written.erase("status");
-  const Json claim = {{"apiVersion", "v1"},
-                      {"kind", "PersistentVolumeClaim"},
-                      {"metadata", {{"name", "data"}}}};
+  const Json claim = {
+      {"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", {{"name", "data"}}}};
   SubmitOptions options;
   options.files = {manifest({{"apiVersion", "v1"}, {"kind", "List"}, {"items", {claim, written}}})};
   testing::internal::CaptureStdout();

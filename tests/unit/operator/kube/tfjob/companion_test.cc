@@ -55,7 +55,8 @@ TEST(Companion, LeavesTheTimeToLiveToTheTfJob) {
 TEST(Companion, HasAShorterNameOfItsOwnForALongOne) {
   const std::string longest(40, 'a');
   EXPECT_EQ(convert::job_name_of_tfjob(longest), longest);
-  const std::string one = convert::job_name_of_tfjob(longest + "b"), other = convert::job_name_of_tfjob(longest + "c");
+  const std::string one = convert::job_name_of_tfjob(longest + "b"),
+                    other = convert::job_name_of_tfjob(longest + "c");
   EXPECT_EQ(one.size(), 40u);
   EXPECT_NE(one, other);
   EXPECT_EQ(one, convert::job_name_of_tfjob(longest + "b"));
