@@ -37,6 +37,9 @@ std::optional<folder::Owner> owner_by_checkpoints(const std::filesystem::path& s
 
 // Whether no job has trained in the folder, as far as it can be read.
 bool is_new(const std::filesystem::path& storage) {
+  std::error_code ignored;
+  if (std::filesystem::exists(storage, ignored) && !std::filesystem::is_directory(storage, ignored))
+    return true;  // and none ever will
   try {
     return !folder::read_owner(storage);
   } catch (const std::runtime_error&) {
