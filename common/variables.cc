@@ -66,19 +66,20 @@ constexpr Variable kVariables[] = {
     {"MUSTER_RESTARTS", supervisor, "how often it has started the trainer again in this container"},
     {"MUSTER_LAST_EXIT_CODE", supervisor,
      "the exit code of the process before this one; 0 for the first process"},
-    {"MUSTER_TERMINATION_LOG", user,
+    {"MUSTER_TERMINATION_LOG", starter,
      "path of the file for a container's last words; /dev/termination-log"},
-    {"MUSTER_TRAINER", user, "path of the muster-trainer that `muster` starts"},
+    {"MUSTER_TRAINER", starter, "path of the muster-trainer that `muster` starts"},
     {"MUSTER_HANG_SECONDS", user,
      "seconds after which work without a sign of life [stands still](hangs.md); 30 if unset; 0: "
-     "nobody watches. A template may set it"},
+     "nobody watches"},
     {"MUSTER_INSTRUCTION_SET", user,
-     "`generic`, `avx2` or `avx512`: the vector instructions to compute with; the best that the "
-     "processor has if unset"},
-    {"MUSTER_SHARED_MEMORY", user,
+     "`generic`, `avx2`, `avx512` or `avx512_bf16`: the vector instructions to compute with; the "
+     "best that the processor has if unset"},
+    {"MUSTER_SHARED_MEMORY", starter,
      "`0`: replicas on one host exchange through the network as if they were on several"},
-    {"MUSTER_LOG_FORMAT", user, "`json` or `text`: how log lines are written"},
-    {"MUSTER_LOG_LEVEL", user, "`debug`, `info`, `warning` or `error`: the least that is logged"},
+    {"MUSTER_LOG_FORMAT", starter, "`json` or `text`: how log lines are written"},
+    {"MUSTER_LOG_LEVEL", starter,
+     "`debug`, `info`, `warning` or `error`: the least that is logged"},
 };
 
 }  // namespace

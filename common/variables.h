@@ -11,7 +11,8 @@ enum class Setter {
   kubernetes,  // the operator only
   run,         // `muster run` only
   supervisor,  // muster-supervisor, for the trainer that it starts
-  user,        // nobody here; the programs read it
+  user,        // the user, in a template or around a program
+  starter,     // whoever starts a program by hand; a template may not set it
 };
 
 struct Variable {

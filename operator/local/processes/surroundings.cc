@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 // Whether a process that runs in a replica has a value of its own.
 bool is_of_a_replica(std::string_view name) {
   return std::ranges::any_of(variables(), [&](const Variable& variable) {
-    return variable.name == name && variable.setter != Setter::user;
+    return variable.name == name && variable.setter != Setter::user &&
+           variable.setter != Setter::starter;
   });
 }
 

@@ -8,8 +8,9 @@
 
 int main() {
   using muster::Json;
-  constexpr const char* kSetters[] = {"`muster run` and the operator", "the operator",
-                                      "`muster run`", "`muster-supervisor`", "you"};
+  constexpr const char* kSetters[] = {
+      "`muster run` and the operator", "the operator", "`muster run`",
+      "`muster-supervisor`",           "you",          "who starts a program"};
   Json variables = Json::array();
   for (const muster::Variable& variable : muster::variables())
     variables.push_back({{"name", variable.name},

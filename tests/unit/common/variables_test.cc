@@ -47,6 +47,7 @@ std::vector<std::string> folders_of(Setter setter) {
     case Setter::supervisor:
       return {"trainer/supervise/"};
     case Setter::user:
+    case Setter::starter:
       return {};
   }
   return {};

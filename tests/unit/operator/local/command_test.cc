@@ -37,9 +37,9 @@ ContainerCommand read(const char* pod_template, const Variables& ours = {}) {
 
 TEST(ContainerCommand, takes_the_container_that_counts) {
   const auto command = read(
-      "spec: {containers: [{name: sidecar, command: [no]}, {name: tensorflow, command: [yes, a], "
+      "spec: {containers: [{name: sidecar, command: [b]}, {name: tensorflow, command: [echo, a], "
       "args: [b], workingDir: sub}]}");
-  EXPECT_THAT(command.command, ElementsAre("yes", "a"));
+  EXPECT_THAT(command.command, ElementsAre("echo", "a"));
   EXPECT_THAT(command.arguments, ElementsAre("b"));
   EXPECT_EQ(command.working_directory, "sub");
 }

@@ -288,7 +288,7 @@ TEST_F(Copying, AFullDiskIsNamed) {
   const std::string problem = error_of<Unavailable>([&] { copy(listed); });
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(problem, "expected to write " + there("data/a").string() +
-                         ", of 200000 bytes; found: File too large");
+                         ", of 200000 bytes; found: File too large (ulimit -f)");
   EXPECT_THAT(all_in(there("data")), testing::IsEmpty());
 }
 
