@@ -72,7 +72,7 @@ constexpr Variable kVariables[] = {
     {"MUSTER_HANG_SECONDS", user,
      "seconds after which work without a sign of life [stands still](hangs.md); 30 if unset; 0: "
      "nobody watches"},
-    {"MUSTER_INSTRUCTION_SET", user,
+    {"MUSTER_INSTRUCTION_SET", starter,
      "`generic`, `avx2`, `avx512` or `avx512_bf16`: the vector instructions to compute with; the "
      "best that the processor has if unset"},
     {"MUSTER_SHARED_MEMORY", starter,
