@@ -17,7 +17,7 @@ USED = ["bash", "sed", "grep", "awk", "comm", "sort", "dirname", "true", "env"]
 RELEASE = re.search(r"^VERSION_CODENAME=(\w+)$", pathlib.Path("/etc/os-release").read_text(), re.MULTILINE)[1]
 # A second word is the only release that needs the package.
 LINES = (ROOT / "deploy/setup/debian-packages.txt").read_text().split("# [packaging]")[1].splitlines()[1:]
-PACKAGES = [words[0] for words in map(str.split, LINES) if words[1:] in ([], [RELEASE])]
+PACKAGES = sorted(words[0] for words in map(str.split, LINES) if words[1:] in ([], [RELEASE]))
 
 
 class Install(unittest.TestCase):
