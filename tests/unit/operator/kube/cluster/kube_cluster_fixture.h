@@ -20,7 +20,7 @@ inline Json training() {
       "training": {"model": {"name": "mnist-mlp"}, "epochs": 1, "data": {
           "train": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}},
           "test": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}}}},
-      "storage": {"volume": {"emptyDir": {}}}})");
+      "storage": {"volume": {"hostPath": {"path": "/jobs"}}}})");
 }
 
 class KubeClusterTest : public testing::Test {

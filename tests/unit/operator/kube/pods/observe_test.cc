@@ -416,6 +416,12 @@ TEST(FinalResults, AreTheLeadersAndTheEvaluatorsOfTheSameWeights) {
   const Pod stale = ended_pod("evaluator", 2, 1, evaluation(20, 9));
   EXPECT_FALSE(final_results(job, {chief, stale}).contains("test"));
   EXPECT_TRUE(final_results(job, {again}).is_null());
+  api::TrainingJob trained = job;
+  trained.training = {{"epochs", 1}};
+  const Pod exported = ended_pod("chief", 0, 0, {{"step", 20}, {"model", "/muster/model"}});
+  EXPECT_TRUE(final_results(job, {exported}).contains("model"));
+  EXPECT_FALSE(final_results(trained, {exported}).contains("model"))
+      << "it was in the pod's own volume";
   EXPECT_TRUE(final_results(job, {ended_pod("chief", 0, 1, of_leader)}).is_null());
   EXPECT_TRUE(final_results(job, {ended_pod("worker", 0, 0, of_leader)}).is_null());
   const Pod later = ended_pod("chief", 1, 0, {{"step", 30}, {"exportedStep", 30}});
