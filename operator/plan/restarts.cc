@@ -23,12 +23,15 @@ bool is_known_by_readiness(const Draft& draft) {
 
 bool joins_round(const Draft& draft, const api::ReplicaRecord& record,
                  const ObservedReplica* ended) {
-  const bool by_times = !is_known_by_readiness(draft) && ended && ended->started;
-  return std::ranges::any_of(draft.status.records, [&](const api::ReplicaRecord& other) {
-    if (!by_times || !other.failed_at) return other.in_round && !record.in_round;
-    return other.in_round && &other != &record && *ended->started <= *other.failed_at &&
-           end_of(draft, ended) - *other.failed_at <= kRoundTime;
-  });
+  const auto may_be_the_cause = [&](const api::ReplicaRecord& other) {
+    if (!other.in_round) return false;
+    if (is_known_by_readiness(draft) || !other.failed_at) return !record.in_round;
+    const bool was_there = ended && ended->started
+                               ? &other != &record && *ended->started <= *other.failed_at
+                               : !record.in_round;
+    return was_there && end_of(draft, ended) - *other.failed_at <= kRoundTime;
+  };
+  return std::ranges::any_of(draft.status.records, may_be_the_cause);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ inline constexpr std::chrono::minutes kRoundTime{10};
 // failed, at most kRoundTime before: it may have ended because of that one. That holds for a
 // replacement too, which started before all peers of the lost one had ended.
 //
-// `ended` is null for a restart in place, of which no times are known.
+// `ended` is null for a restart in place, of which no times are known: it has ended now, and joins
+// if the replica has not failed in the round.
 bool count_failure(Draft& draft, api::ReplicaRecord& record, const ObservedReplica* ended);
 // Ends the round once all replicas that have failed in it are done, are not wanted or, with
 // `training`, are ready again.

@@ -456,6 +456,21 @@ TEST(Failure, ProgramsOfOnesOwnThatFailTogetherUseUpOneRestart) {
   }
 }
 
+TEST(Failure, ARestartInPlaceLongAfterARoundOfOnesOwnProgramsUsesUpAnother) {
+  for (const auto& [seconds, restarts] : {std::pair(5.0, 1), std::pair(5000.0, 2)}) {
+    Scene scene(make_job().workers(2).own_image());
+    scene.start();
+    scene.fail(Role::worker, 0, 1);
+    scene.step();
+    scene.start_all();
+    scene.step_after(seconds);
+    scene.replica(Role::worker, 1).restarts = 1;
+    scene.replica(Role::worker, 1).exit_code = 1;
+    scene.step();
+    EXPECT_EQ(scene.job.status.restarts, restarts) << seconds;
+  }
+}
+
 TEST(Failure, RestartsInPlaceOfOneRoundUseUpOneRestart) {
   Scene scene(full_job());
   scene.start();
