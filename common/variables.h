@@ -5,7 +5,7 @@
 
 namespace muster {
 
-// Who sets a variable of a replica's environment.
+// The program or person that sets a variable of a replica's environment.
 enum class Setter {
   operators,   // `muster run` and the operator, for each replica
   kubernetes,  // the operator only

@@ -25,8 +25,8 @@ struct JpegHeader {
 };
 
 // Reads the markers up to the frame header; bytes between them are passed over, as decoders do.
-// Throws Invalid, which begins with `name`, if they are
-// damaged or describe an image of no pixels or not of 8 bits.
+// Throws Invalid, which begins with `name`, if they are damaged or describe an image of no pixels
+// or not of 8 bits.
 JpegHeader read_jpeg_header(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace muster::images

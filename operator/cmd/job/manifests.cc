@@ -40,7 +40,7 @@ std::string text_at(const Document& document, const char* key) {
   return string_or(document.value(), key, "");
 }
 
-// What has no kind is taken for a job, so that its fields are checked.
+// An object without a kind is taken for a job, so that its fields are checked.
 bool looks_like_job(const Document& document) {
   const std::string version = text_at(document, "apiVersion");
   return version.empty() || text_at(document, "kind").empty() ||

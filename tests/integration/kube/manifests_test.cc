@@ -1,4 +1,4 @@
-// What kubectl itself makes of a manifest's scalars.
+// These tests put the table of scalars to kubectl itself.
 
 #include <gtest/gtest.h>
 

@@ -35,7 +35,7 @@ std::map<std::string, std::vector<std::string>> sources_by_variable() {
   return result;
 }
 
-// Where the code of a setter stands.
+// Returns the folders in which the code of a setter stands.
 std::vector<std::string> folders_of(Setter setter) {
   switch (setter) {
     case Setter::operators:

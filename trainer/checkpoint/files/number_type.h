@@ -20,7 +20,7 @@ inline constexpr std::string_view kNumberTypes = "F32, F16, BF16 or F64";
 
 // Returns the type of this name in safetensors; null for any other than kNumberTypes.
 const NumberType* find_number_type(std::string_view name);
-// The same by the number that TensorFlow has for it.
+// Returns the type with this number in tensorflow.DataType; null for any other.
 const NumberType* find_number_type(int tensorflow);
 
 }  // namespace muster::checkpoint

@@ -42,7 +42,7 @@ Names names_in(const fs::path& folder) {
   return names;
 }
 
-// What is in folders of images and is not used, by its kind.
+// Counts the entries of folders of images that are not used, by their kind.
 class PassedOver {
  public:
   void add(const std::string& kind, uint64_t count = 1) {

@@ -366,7 +366,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     result["checkpoint"] = path_of(*final);
     export_model(parameters, result);
   }
-  // What ends a training early, or has it export an earlier step, is not in the plan.
+  // The training may have ended earlier than planned, or exports the weights of an earlier step.
   if (exported.step < assembly_.workload->total_steps({}))
     warn_of_unsettled_averages(assembly_, exported.step);
   result["exportedStep"] = exported.step;

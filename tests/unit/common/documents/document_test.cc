@@ -23,8 +23,8 @@ std::string parse_error(std::string_view text) {
   return "nothing thrown";
 }
 
-// What kubectl makes of each scalar, as JSON; "error" where it refuses it. An integration test puts
-// the same table to kubectl.
+// The table has what kubectl makes of each scalar, as JSON; "error" where it refuses it. An
+// integration test puts the same table to kubectl.
 TEST(Document, TypesScalarsAsKubectlDoes) {
   std::istringstream table(read_file(MUSTER_SOURCE_DIR "/tests/fixtures/scalars/scalars.tsv"));
   int cases = 0;

@@ -400,7 +400,7 @@ TEST(Decoder, SaysWhatIsWrong) {
   }
 }
 
-// As Pillow does.
+// Pillow decodes these files too.
 TEST(Decoder, AcceptsIrregularitiesThatLeaveAllPixelsAndNamesThem) {
   const std::string whole = fixture("full-chroma.jpg");
   const auto with = [&](size_t at, std::string_view spare) {

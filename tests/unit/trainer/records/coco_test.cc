@@ -196,7 +196,7 @@ TEST(Coco, LeavesOutCategoriesThatOnlyGroupOthersOrHaveTheirNames) {
     for (const LabelMap::Entry& entry : coco.categories.entries()) found.push_back(entry.id);
     return found;
   };
-  // As Roboflow writes them.
+  // Roboflow writes categories in this way.
   const std::string digit = R"({"id": 1, "name": "digit", "supercategory": "digit"})";
   EXPECT_THAT(ids(R"({"id": 0, "name": "digit", "supercategory": "none"}, )" + digit),
               ElementsAre(1));

@@ -21,7 +21,7 @@ std::vector<float> read(const char* name, std::vector<Bits> numbers) {
   return values;
 }
 
-// Of the format in IEEE 754: ones, the largest and smallest numbers, and those below them.
+// The bits are those of IEEE 754: ones, the largest and smallest numbers, and those below them.
 TEST(NumberType, ReadsHalves) {
   EXPECT_EQ(read<uint16_t>("F16", {0x0000, 0x3c00, 0xc000, 0x3555, 0x7bff, 0x0400, 0x03ff, 0x8001,
                                    0x7c00, 0xfc00}),

@@ -153,7 +153,7 @@ TEST_F(TakeWeights, NamesFormatsOfOthersAndTheWayThereIs) {
                 AllOf(HasSubstr(file.string()), HasSubstr(what),
                       HasSubstr("which Muster does not read"), HasSubstr(way)));
   }
-  // What is in a file decides, not its name.
+  // The content of a file decides, not its name.
   fs::copy_file(file_, folder_.path() / "weights.bin");
   std::vector<float> values(layout_.size());
   EXPECT_TRUE(take_weights("f", folder_.path() / "weights.bin", layout_, values).is_complete());

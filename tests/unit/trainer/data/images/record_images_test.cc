@@ -204,7 +204,8 @@ TEST(RecordImages, MayBeInAListOfFiles) {
   EXPECT_EQ(unreadable_files(source)[0].field, "fileList[1]");
 }
 
-// What EXIF turns by a quarter, and upside down, with boxes of what is stored and of what is seen.
+// EXIF turns these pictures by a quarter or upside down; their boxes were drawn on the stored or on
+// the seen picture.
 TEST(RecordImages, HaveBoxesThatFitThePictureAsItIsSeen) {
   const TestFolder folder;
   const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
