@@ -204,8 +204,9 @@ bool ends_with_its_pod(const Json& volume) {
   return given(volume, "emptyDir") || given(volume, "ephemeral");
 }
 
-bool keeps_files(const TrainingJob& job) {
-  return job.storage_volume.is_object() && !ends_with_its_pod(job.storage_volume);
+bool loses_files(const TrainingJob& job) {
+  const bool is_kept = job.storage_volume.is_object() && !ends_with_its_pod(job.storage_volume);
+  return !job.training.is_null() && !is_kept;
 }
 
 bool workers_may_change(const TrainingJob& job) {

@@ -221,8 +221,8 @@ bool keeps_checkpoints(const TrainingJob& job);
 // Whether a volume (as in a pod's spec.volumes) belongs to one pod and ends with it: emptyDir, and
 // a claim that is made for the pod.
 bool ends_with_its_pod(const Json& volume);
-// Whether what the training writes is there when its pods are gone.
-bool keeps_files(const TrainingJob& job);
+// Whether what a training writes is gone with its pods.
+bool loses_files(const TrainingJob& job);
 
 // Whether workers come and go while the others keep running, each with the TF_CONFIG it began with.
 bool workers_may_change(const TrainingJob& job);

@@ -56,7 +56,7 @@ std::vector<Problem> validate_for_cluster(Document& document) {
   Problems problems(document);
   int most = 0;
   for (const Role role : kRoles) most += most_replicas(job, role);
-  if (!job.training.is_null() && most > 1 && !keeps_files(job)) {
+  if (most > 1 && loses_files(job)) {
     problems.report("spec.storage.volume", "a volume that all replicas share",
                     job.storage_volume.is_null() ? "none" : "one that each pod has for itself",
                     "such as {persistentVolumeClaim: {claimName: NAME}} of a ReadWriteMany claim");

@@ -50,8 +50,7 @@ Json checked_job(Document object, const std::vector<std::string>& sets) {
   Json manifest = document.value();
   require_no_problems(api::validate_for_cluster(document), kBadInput);
   for (const std::string& note : api::job_notes(document)) print(stderr, "note: {}\n", note);
-  if (!api::keeps_files(api::to_training_job(document.value())) &&
-      manifest["spec"].contains("training"))
+  if (api::loses_files(api::to_training_job(document.value())))
     print(
         stderr,
         "note: {}: spec.storage.volume: none that outlives a pod: the job keeps no checkpoint and "

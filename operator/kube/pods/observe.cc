@@ -261,8 +261,7 @@ Json final_results(const api::TrainingJob& job, const std::vector<Pod>& pods) {
   if (agree) of_leader.update(of_evaluator);
   Json results = api::results_of(of_leader);
   // Files that were in a volume of the pod's own cannot be found any more.
-  const bool are_lost = !job.training.is_null() && !api::keeps_files(job);
-  if (are_lost && results.is_object())
+  if (api::loses_files(job) && results.is_object())
     for (const char* file : {"checkpoint", "model", "onnx"}) results.erase(file);
   return results;
 }
