@@ -80,26 +80,14 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-void append_fields(const ordered_json& fields, spdlog::memory_buf_t& out) {
-  for (const auto& [key, value] : fields.items()) {
-    const bool word =
-        value.is_string() && !value.get_ref<const std::string&>().empty() &&
-        value.get_ref<const std::string&>().find_first_of(" =\"\\") == std::string::npos;
-    append(out, " " + printable(key) + "=");
-    append(out, printable(word ? value.get<std::string>() : dump(value)));
-  }
-}
-
-// Appends the part of a line of text that follows the level: name, message and fields.
-void append_event(std::string_view name, std::string_view message, const ordered_json& fields,
-                  spdlog::memory_buf_t& out) {
+// Appends the part of a line of text that follows the level: name and message.
+void append_event(std::string_view name, std::string_view message, spdlog::memory_buf_t& out) {
   append(out, " ");
   if (!name.empty()) {
     append(out, name);
     append(out, ": ");
   }
   append(out, printable(message));
-  append_fields(fields, out);
 }
 
 // Reads "2026-01-02T03:04:05.250Z", as JsonFormatter writes it.
@@ -114,13 +102,9 @@ std::optional<std::time_t> time_of(const std::string& text) {
   return ::timegm(&utc);
 }
 
-// Takes the string `key` out of `object`; "" if there is none.
-std::string take_text(ordered_json& object, const char* key) {
+std::string text_of(const json& object, const char* key) {
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return "";
-  std::string text = found->get<std::string>();
-  object.erase(found);
-  return text;
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 class JsonFormatter final : public spdlog::formatter {
@@ -159,10 +143,7 @@ class TextFormatter final : public spdlog::formatter {
     message.color_range_start = out.size();
     append(out, level_name(message.level));
     message.color_range_end = out.size();
-    const ordered_json fields =
-        event.fields.empty() ? ordered_json::object() : ordered_json::parse(event.fields);
-    append_event({message.logger_name.data(), message.logger_name.size()}, event.message, fields,
-                 out);
+    append_event({message.logger_name.data(), message.logger_name.size()}, event.message, out);
     append(out, "\n");
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
@@ -225,17 +206,17 @@ void write(Level level, std::string_view message, const json& fields) {
 
 std::optional<std::string> as_text(std::string_view line) {
   if (!line.starts_with('{')) return std::nullopt;
-  ordered_json event = parse_or_null(line);
+  const json event = parse_or_null(line);
   if (!event.is_object()) return std::nullopt;
-  const std::optional<std::time_t> time = time_of(take_text(event, "time"));
-  const std::string level = take_text(event, "level");
-  const std::string name = take_text(event, "name");
-  const std::string message = take_text(event, "message");
-  if (!time || level.empty() || message.empty()) return std::nullopt;
+  const std::optional<std::time_t> time = time_of(text_of(event, "time"));
+  const std::string level = text_of(event, "level");
+  const std::string name = text_of(event, "name");
+  const std::string message = text_of(event, "message");
+  if (!time || level.empty() || name.empty() || message.empty()) return std::nullopt;
   spdlog::memory_buf_t out;
   append(out, fmt::format("{:%H:%M:%S} ", fmt::localtime(*time)));
   append(out, printable(level));
-  append_event(printable(name), message, event, out);
+  append_event(printable(name), message, out);
   return std::string(out.data(), out.size());
 }
 

@@ -28,8 +28,8 @@ def _longest(times, begin, end):
 def _writing_seconds(folder):
     """By step, what the chief's log says of how long each checkpoint took to be written."""
     text = (pathlib.Path(folder) / "logs/chief-0.log").read_text()
-    return {int(step): float(seconds) for seconds, step in
-            re.findall(r"checkpoint ckpt-\S+ .*seconds=([\d.e-]+) .*step=(\d+)", text)}
+    return {int(step): float(seconds) for step, seconds in
+            re.findall(r"checkpoint ckpt-(\d+)\S* was written in ([\d.e-]+) s", text)}
 
 
 def percentile95(values):

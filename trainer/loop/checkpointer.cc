@@ -210,7 +210,8 @@ checkpoint::Store::Found Checkpointer::write(Task& task) {
   }
   auto found = checkpoint::Store::read(published);  // with slices
   const double took = std::chrono::duration<double>(Clock::now() - begun).count();
-  log::info("checkpoint " + found.directory.filename().string(),
+  log::info(fmt::format("checkpoint {} was written in {:.3g} s",
+                        found.directory.filename().string(), took),
             {{"step", step}, {"seconds", took}, {"final", task.manifest.final}});
   failures_ = 0;
   failing_.reset();

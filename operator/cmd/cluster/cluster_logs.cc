@@ -1,5 +1,7 @@
 #include "operator/cmd/cluster/cluster_logs.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "common/threads/pause.h"
 #include "operator/kube/pods/names.h"
@@ -29,7 +31,12 @@ void LogFollowers::see(const std::string& replica, const kube::Pod& pod, bool en
   const auto [at, is_new] = followers_.try_emplace(pod.meta.uid);
   Follower& follower = at->second;
   follower.ended = ended;
-  if (is_new) follower.thread = std::jthread([=, this, &follower] { run(replica, pod, follower); });
+  if (!is_new) return;
+  {
+    const MutexLock lock(mutex_);
+    ++behind_;
+  }
+  follower.thread = std::jthread([=, this, &follower] { run(replica, pod, follower); });
 }
 
 void LogFollowers::keep(const std::set<std::string>& uids) {
@@ -51,19 +58,40 @@ void LogFollowers::run(const std::string& replica, const kube::Pod& pod, Followe
   PodLog log(transport_, pod);
   const PodLog::OnLine on_line = [&](const PodLogLine& line) {
     const MutexLock lock(mutex_);
-    on_line_(replica, line);
+    lines_.push_back({replica, line});
   };
-  for (int tail = tail_;; tail = -1) {
-    const bool last = follower.ended;  // what was written before that was seen is read after
+  int tail = tail_;
+  const auto attempt = [&](bool follow) {
     try {
-      if (last) return log.read(tail, on_line);
-      log.follow(tail, on_line, follower.gone.get_token());
+      if (follow)
+        log.follow(tail, on_line, follower.gone.get_token());
+      else
+        log.read(tail, on_line);
+      tail = -1;
     } catch (const Unavailable&) {
     } catch (const Invalid&) {  // of a container that never started
     }
+  };
+  attempt(/*follow=*/false);
+  {
+    const MutexLock lock(mutex_);
+    --behind_;
+    caught_up_.notify_all();
+  }
+  for (;;) {
+    const bool last = follower.ended;  // what was written before that was seen is read after
+    attempt(/*follow=*/!last);
     if (last) return;
     pause_for(pause_, follower.gone.get_token());
   }
+}
+
+std::vector<ReplicaLine> LogFollowers::take(std::chrono::milliseconds patience) {
+  MutexLock lock(mutex_);
+  caught_up_.wait_for(lock, patience, [&]() MUSTER_REQUIRES(mutex_) { return behind_ == 0; });
+  std::vector<ReplicaLine> lines = std::exchange(lines_, {});
+  std::ranges::stable_sort(lines, {}, [](const ReplicaLine& line) { return line.line.time; });
+  return lines;
 }
 
 }  // namespace muster::cmd

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -21,15 +20,16 @@ std::string replica_of(const api::TrainingJob& job, const kube::Pod& pod);
 // Whether the container that counts has started, so that it has a log.
 bool has_log(const kube::Pod& pod);
 
-// Follows the logs of pods that come and go, each on a thread of its own; lines are passed on as
-// they are written.
+struct ReplicaLine {
+  std::string replica;
+  PodLogLine line;
+};
+
+// Follows the logs of pods that come and go, each on a thread of its own.
 class LogFollowers {
  public:
-  // Called for each line, by one thread at a time, but on any thread; never after the destructor.
-  using OnLine = std::function<void(const std::string& replica, const PodLogLine& line)>;
-  LogFollowers(kube::Transport& transport, int tail, std::chrono::milliseconds pause,
-               OnLine on_line)
-      : transport_(transport), tail_(tail), pause_(pause), on_line_(std::move(on_line)) {}
+  LogFollowers(kube::Transport& transport, int tail, std::chrono::milliseconds pause)
+      : transport_(transport), tail_(tail), pause_(pause) {}
 
   // Ends all reading that is under way.
   ~LogFollowers();
@@ -43,6 +43,9 @@ class LogFollowers {
   void keep(const std::set<std::string>& uids);
   // Reads all logs to their ends. Precondition: no followed pod writes any more.
   void finish();
+  // Returns the lines that have come since the last call, in the order of time. Waits until each
+  // log has been read as far as it was written when it was first seen, but at most for `patience`.
+  std::vector<ReplicaLine> take(std::chrono::milliseconds patience);
 
   bool empty() const { return followers_.empty(); }
 
@@ -58,7 +61,9 @@ class LogFollowers {
   const int tail_;
   const std::chrono::milliseconds pause_;
   Mutex mutex_;
-  const OnLine on_line_ MUSTER_GUARDED_BY(mutex_);
+  ConditionVariable caught_up_;
+  int behind_ MUSTER_GUARDED_BY(mutex_) = 0;  // followers that have not read what was there
+  std::vector<ReplicaLine> lines_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, Follower> followers_;  // by UID
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include "common/exit_code.h"
@@ -17,6 +18,9 @@
 namespace muster::cmd {
 
 namespace {
+
+constexpr std::chrono::milliseconds kPatience{5000};  // with a node that does not answer
+constexpr std::chrono::milliseconds kPrintEvery{200};
 
 struct Seen {
   api::TrainingJob job;
@@ -69,10 +73,13 @@ LogPrinter printer_for(const Seen& seen, const ClusterLogOptions& options) {
   return printer;
 }
 
-void print_line(const LogPrinter& printer, const std::string& replica, const PodLogLine& line) {
+void print_lines(const LogPrinter& printer, const std::vector<ReplicaLine>& lines) {
   constexpr int64_t kSecond = 1'000'000'000;
-  const auto seconds = line.time == 0 ? std::nullopt : std::optional(line.time / kSecond);
-  print(stdout, "{}\n", printer.line(replica, line.text, seconds));
+  for (const auto& [replica, line] : lines) {
+    const auto seconds = line.time == 0 ? std::nullopt : std::optional(line.time / kSecond);
+    print(stdout, "{}\n", printer.line(replica, line.text, seconds));
+  }
+  std::fflush(stdout);
 }
 
 // Returns why there is no log, such as "Pending; worker-0: Unschedulable".
@@ -88,11 +95,7 @@ std::string why_nothing(const Seen& seen) {
 
 int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   const Seen seen = look(cluster, options);
-  struct Line {
-    std::string replica;
-    PodLogLine line;
-  };
-  std::vector<Line> lines;
+  std::vector<ReplicaLine> lines;
   bool any = false;
   int code = kSuccess;
   for (const kube::Pod& pod : seen.pods) {
@@ -113,9 +116,9 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
         "{}: expected a replica that has started, found none ({}); --follow waits for one",
         object_name(options.job), why_nothing(seen)));
   }
-  std::ranges::stable_sort(lines, {}, [](const Line& line) { return line.line.time; });
+  std::ranges::stable_sort(lines, {}, [](const ReplicaLine& line) { return line.line.time; });
   const LogPrinter printer = printer_for(seen, options);
-  for (const Line& line : lines) print_line(printer, line.replica, line.line);
+  print_lines(printer, lines);
   return code;
 }
 
@@ -141,11 +144,14 @@ int follow(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   Seen seen = look(cluster, options);
   const std::string uid = seen.job.uid;
   const LogPrinter printer = printer_for(seen, options);
-  LogFollowers followers(cluster.transport(), options.tail, options.every,
-                         [&](const std::string& replica, const PodLogLine& line) {
-                           print_line(printer, replica, line);
-                           std::fflush(stdout);
-                         });
+  LogFollowers followers(cluster.transport(), options.tail, options.every);
+  const auto show_for = [&](std::chrono::milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    do {
+      print_lines(printer, followers.take(kPatience));
+      std::this_thread::sleep_for(std::min(time, kPrintEvery));
+    } while (std::chrono::steady_clock::now() < end);
+  };
   Waiting waiting;
   for (;;) {
     std::set<std::string> uids;
@@ -156,7 +162,7 @@ int follow(const ClusterAccess& cluster, const ClusterLogOptions& options) {
     followers.keep(uids);
     if (plan::stays_finished(seen.job) || std::ferror(stdout) != 0) break;
     if (followers.empty()) waiting.tell(seen.job, why_nothing(seen));
-    std::this_thread::sleep_for(options.every);
+    show_for(options.every);
     try {
       const std::optional<Json> object =
           cluster.client().get(kube::training_jobs(), {cluster.name_space(), options.job});
@@ -168,6 +174,7 @@ int follow(const ClusterAccess& cluster, const ClusterLogOptions& options) {
     }
   }
   followers.finish();
+  print_lines(printer, followers.take(kPatience));
   return kSuccess;
 }
 

@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kIdle{1000};  // until a worker looks for wo
 constexpr const char* kComponent = "muster-operator";
 
 void report_trouble(const controller::Controller::Trouble& trouble) {
-  log::warning(trouble.message, {{"job", trouble.key}, {"failures", trouble.failures}});
+  log::warning(trouble.key + ": " + trouble.message,
+               {{"job", trouble.key}, {"failures", trouble.failures}});
 }
 
 bool are_synced(const std::vector<const kube::Reflector*>& reflectors) {

@@ -24,6 +24,16 @@ int colour_of(const std::string& replica) {
   return 34;  // the job's own
 }
 
+// Returns the logged line `text` without its name, if this is the name of `replica`.
+std::string without_name(std::string text, const std::string& replica) {
+  const auto parsed = parse_log_text(text);
+  if (parsed && ("-" + parsed->name).ends_with("-" + replica)) {
+    const std::string named = parsed->name + ": ";
+    text.erase(text.find(" " + named) + 1, named.size());
+  }
+  return text;
+}
+
 std::string json_line(const std::string& replica, const std::string& text,
                       std::optional<int64_t> seconds) {
   Json line = {{"replica", replica}};
@@ -80,7 +90,7 @@ std::string LogPrinter::line(const std::string& replica, const std::string& text
                              std::optional<int64_t> seconds) const {
   if (json_) return json_line(replica, text, seconds);
   const std::string prefix = fmt::format("{:<{}} |", replica, width_);
-  const std::string shown = log::as_text(text).value_or(text);
+  const std::string shown = without_name(log::as_text(text).value_or(text), replica);
   if (!coloured_) return prefix + " " + shown;
   return fmt::format("\x1b[{}m{}\x1b[0m {}", colour_of(replica), prefix, shown);
 }

@@ -21,8 +21,9 @@ bool takes_colour(FILE* out);
 
 // Formats lines of replicas' logs in one way, whether they come from files or from a cluster.
 //
-// A line of text is "worker-1 | 12:34:56 info mnist-worker-1: the message"; JSON that a replica has
-// logged becomes text, and each role has its colour. A line of JSON is an object, for programs: it
+// A line of text is "worker-1 | 12:34:56 info the message": JSON that a replica has logged becomes
+// text, and the name in a logged line is left out where it is the replica's. Each role has its
+// colour. A line of JSON is an object, for programs: it
 // has "replica", and the fields of a logged line that is JSON, or as many of "time", "level",
 // "name" and "message" as are known.
 class LogPrinter {

@@ -55,8 +55,9 @@ void EventWriter::emit(const EventSubject& subject, const EventText& text) {
     changed_.notify_all();
   }
   if (recorded == Recorded::counted) return;
-  log::info(text.message,
-            {{"job", subject.name_space + "/" + subject.name}, {"reason", text.reason}});
+  const std::string job = subject.name_space + "/" + subject.name;
+  log::info(job + ": " + text.reason + ": " + text.message,
+            {{"job", job}, {"reason", text.reason}});
 }
 
 uint64_t EventWriter::dropped() const {

@@ -126,8 +126,8 @@ HttpClients::Pair HttpClients::current() {
       renew(current);
     } catch (const Invalid& error) {
       // Halfway through a rotation, most likely: the certificates before are good for a while.
-      log::warning("the new certificates for the Kubernetes API cannot be used",
-                   {{"reason", error.what()}});
+      log::warning(std::string("the new certificates for the Kubernetes API cannot be used: ") +
+                   error.what());
       revision_ = current.revision;
     }
   }

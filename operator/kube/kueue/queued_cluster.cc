@@ -81,11 +81,11 @@ void QueuedCluster::try_later(const api::TrainingJob& job, const std::function<v
   try {
     return action();
   } catch (const ApiUnavailable& error) {
-    if (!is_late(error)) log::warning(error.what(), {{"job", key_of(job)}});
+    if (!is_late(error)) log::warning(key_of(job) + ": " + error.what(), {{"job", key_of(job)}});
   } catch (const Unavailable& error) {
-    log::warning(error.what(), {{"job", key_of(job)}});
+    log::warning(key_of(job) + ": " + error.what(), {{"job", key_of(job)}});
   } catch (const Invalid& error) {
-    log::warning(error.what(), {{"job", key_of(job)}});
+    log::warning(key_of(job) + ": " + error.what(), {{"job", key_of(job)}});
   }
   environment_.wake(key_of(job), now() + kAgain);
 }

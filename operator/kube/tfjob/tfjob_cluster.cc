@@ -142,7 +142,7 @@ void TfJobCluster::try_later(const std::string& key, const std::function<void()>
   try {
     action();
   } catch (const Unavailable& error) {
-    log::warning(error.what(), {{"job", key}});
+    log::warning(key + ": " + error.what(), {{"job", key}});
     environment_.wake(key, now() + kAgain);
   }
 }
@@ -179,7 +179,7 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   try {
     client_.create(training_jobs(), companion_of(tfjob, settings_.gang_scheduler));
     environment_.count(Count::created, name_of(tfjob).name_space);
-    log::info("a TrainingJob is made for the TFJob", {{"job", key}});
+    log::info(key + ": a TrainingJob is made for the TFJob", {{"job", key}});
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
@@ -243,7 +243,7 @@ void TfJobCluster::make_anew(const std::string& key, const Json& companion) {
   Client::RemoveOptions options;
   options.preconditions.uid = uid_of(companion);
   client_.remove(training_jobs(), name_of(companion), options);
-  log::info("the TrainingJob, which had no pods, is made anew for the changed TFJob",
+  log::info(key + ": the TrainingJob, which had no pods, is made anew for the changed TFJob",
             {{"job", key}});
 }
 

@@ -118,7 +118,7 @@ void ExchangeStream::OnReadDone(bool ok) {
 
 void ExchangeStream::receive() {
   if (streams_.plaintext_ && !unseal(incoming_)) {
-    log::warning("a member's message was damaged on its way: its stream is ended",
+    log::warning("a message of " + peer_ + " was damaged on its way: its stream is ended",
                  {{"peer", peer_}, {"bytes", incoming_.Length()}});
     return leave();
   }
@@ -194,7 +194,7 @@ void ExchangeStream::consider(const SharedMemoryOffer& offer) {
 
 bool ExchangeStream::receive_from_mailbox(const std::optional<PushHeader>& header) {
   if (!header || !begin_request(Request::by_mailbox)) {
-    log::warning("a member's shared memory holds no request: its link is cut",
+    log::warning("the shared memory of " + peer_ + " holds no request: its link is cut",
                  {{"peer", peer_}, {"shard", host_->shard()}});
     leave();
     return false;

@@ -26,7 +26,8 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     const MutexLock lock(receiving_);
     if (!ok) return leave();
     if (const std::string objection = receive(); !objection.empty()) {
-      log::warning("what another ps sends is not heard: " + objection, {{"peer", peer_}});
+      log::warning("what the ps at " + peer_ + " sends is not heard: " + objection,
+                   {{"peer", peer_}});
       return leave();
     }
     const MutexLock sending(mutex_);
@@ -122,7 +123,8 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     const Acknowledgement reply = host_->follow(greeting_, message, values_);
     const std::string shard = "shard " + std::to_string(host_->shard());
     if (reply.status() == Acknowledgement::REJECTED)
-      log::warning("a copy of " + shard + " was rejected: " + reply.message(), {{"peer", peer_}});
+      log::warning("a copy of " + shard + " from " + peer_ + " was rejected: " + reply.message(),
+                   {{"peer", peer_}});
     if (message.has_state() && reply.status() == Acknowledgement::OK)
       log::info("takes over a copy of " + shard + ", at step " + std::to_string(reply.step()));
     if (message.whole() && reply.status() == Acknowledgement::OK)

@@ -10,10 +10,9 @@
 #include "common/exit_code.h"
 #include "operator/api/rules.h"
 #include "operator/api/validate.h"
-#include "operator/cmd/cluster/pod_log.h"
 #include "operator/cmd/job/scale.h"
 #include "tests/unit/common/temporary_folder.h"
-#include "tests/unit/operator/kube/fake_transport.h"
+#include "tests/unit/operator/cmd/cluster/cluster_answers.h"
 
 namespace muster::cmd {
 namespace {
@@ -26,52 +25,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kJob = "/apis/muster.dev/v1alpha1/namespaces/lab/trainingjobs/mnist";
-constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
-
-Json job(const Json& status = Json::object()) {
-  return {{"apiVersion", "muster.dev/v1alpha1"},
-          {"kind", "TrainingJob"},
-          {"metadata",
-           {{"name", "mnist"}, {"namespace", "lab"}, {"uid", "u1"}, {"resourceVersion", "7"}}},
-          {"spec",
-           {{"replicaSpecs",
-             {{"worker",
-               {{"replicas", 1},
-                {"template",
-                 {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", "tf"}}}}}}}}}}}}}},
-          {"status", status}};
-}
-
-Json condition(const char* type, const char* reason = "R", const char* message = "m") {
-  return {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", message}};
-}
-
 Json finished(const char* reason, const Json& records) {
   return {{"conditions",
            {condition("FailureTarget", reason, "worker-0 ended badly"), condition("Failed", reason),
             condition("Finished", reason)}},
           {"records", records}};
-}
-
-Json pod(const Json& state) {
-  return {{"metadata",
-           {{"name", "mnist-worker-0-abcde"},
-            {"namespace", "lab"},
-            {"uid", "p1"},
-            {"labels",
-             {{"muster.dev/job", "mnist"},
-              {"muster.dev/job-uid", "u1"},
-              {"muster.dev/role", "worker"},
-              {"muster.dev/index", "0"},
-              {"muster.dev/attempt", "0"},
-              {"muster.dev/run", "0"},
-              {"muster.dev/container", "tensorflow"}}}}},
-          {"spec", {{"containers", {{{"name", "tensorflow"}}}}, {"restartPolicy", "Never"}}},
-          {"status",
-           {{"phase", "Running"},
-            {"containerStatuses",
-             {{{"name", "tensorflow"}, {"ready", true}, {"restartCount", 0}, {"state", state}}}}}}};
 }
 
 // Where the answers of a job that is looked at again and again come from: the last one stays.
@@ -82,16 +40,8 @@ FakeTransport::OnSend one_after_another(std::vector<Response> answers) {
   };
 }
 
-Response ok(const Json& body) {
-  return kube::answer(200, body.dump());
-}
-
 class ClusterCommandsTest : public ::testing::Test {
  protected:
-  static ClusterAccess access(FakeTransport& transport) {
-    return {transport, "https://api:6443", "lab"};
-  }
-
   static int wait(std::vector<Response> answers, std::chrono::seconds timeout = {}) {
     FakeTransport transport(one_after_another(std::move(answers)));
     WaitOptions options;
@@ -581,97 +531,6 @@ TEST_F(ClusterCheckpointTest, says_that_the_job_has_ended_or_takes_too_long) {
     ADD_FAILURE();
   } catch (const Invalid& error) {
     EXPECT_THAT(error.what(), HasSubstr("until the checkpoint is published, found it Succeeded"));
-  }
-}
-
-// A job of one worker: pending, then running, then finished; its log comes in two connections.
-class ClusterLogsTest : public ClusterCommandsTest {
- protected:
-  Response send(const Request& request) {
-    if (request.path == kJob) {
-      const bool over = looks_++ > 20 && streams_ > 1;
-      return ok(over ? job({{"conditions", Json::array({condition("Finished")})}}) : job());
-    }
-    if (request.path == kPods) {
-      const Json waiting = {{"waiting", {{"reason", "ContainerCreating"}}}};
-      const Json running = {{"running", Json::object()}};
-      return ok({{"items", Json::array({pod(looks_ < 3 ? waiting : running)})}});
-    }
-    return kube::answer(200, "2026-01-02T03:04:06.25Z two\n2026-01-02T03:04:07Z thr");
-  }
-  kube::StreamEnd stream(const kube::Transport::OnLine& on_line) {
-    if (++streams_ == 1) on_line("2026-01-02T03:04:05Z one");
-    on_line("2026-01-02T03:04:06.25Z two");
-    return {};
-  }
-
-  FakeTransport transport_{[this](const Request& request) { return send(request); },
-                           [this](const Request&, const kube::Transport::OnLine& on_line,
-                                  const std::stop_token&) { return stream(on_line); }};
-  std::atomic<int> looks_ = 0;
-  std::atomic<int> streams_ = 0;
-};
-
-TEST_F(ClusterLogsTest, waits_while_pending_and_shows_each_line_once) {
-  ClusterLogOptions options;
-  options.job = "mnist";
-  options.follow = true;
-  options.every = std::chrono::milliseconds(1);
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(show_cluster_logs(access(transport_), options), kSuccess);
-  EXPECT_EQ(testing::internal::GetCapturedStdout(),
-            "worker-0 | one\nworker-0 | two\nworker-0 | thr\n");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("mnist: waiting: Pending"));
-}
-
-TEST_F(ClusterLogsTest, makes_text_of_what_trainers_log_as_muster_run_has_it) {
-  const std::string logged =
-      R"({"time":"2026-01-02T03:04:06.250Z","level":"info","name":"mnist-worker-0","message":"hi","n":1})";
-  FakeTransport transport([&](const Request& request) {
-    if (request.path == kJob) return ok(job());
-    if (request.path == kPods) {
-      return ok({{"items", Json::array({pod({{"running", Json::object()}})})}});
-    }
-    return kube::answer(200, "2026-01-02T03:04:06.25Z " + logged + "\n2026-01-02T03:04:07Z bye");
-  });
-  ClusterLogOptions options;
-  options.job = "mnist";
-  const auto shown = [&] {
-    testing::internal::CaptureStdout();
-    EXPECT_EQ(show_cluster_logs(access(transport), options), kSuccess);
-    return testing::internal::GetCapturedStdout();
-  };
-  const std::string text = shown();
-  EXPECT_TRUE(text.starts_with("worker-0 | ")) << text;
-  EXPECT_THAT(text, HasSubstr(" info mnist-worker-0: hi n=1\nworker-0 | bye\n"));
-  options.json = true;
-  EXPECT_EQ(shown(), R"({"replica":"worker-0",)" + logged.substr(1) + "\n" +
-                         R"({"replica":"worker-0","time":"2026-01-02T03:04:07Z","message":"bye"})" +
-                         "\n");
-}
-
-TEST_F(ClusterLogsTest, says_without_follow_that_nothing_has_started) {
-  ClusterLogOptions options;
-  options.job = "mnist";
-  EXPECT_THROW(show_cluster_logs(access(transport_), options), Unavailable);
-  options.replicas = {"chief"};
-  EXPECT_THROW(show_cluster_logs(access(transport_), options), Invalid);
-  options.replicas = {"worker"};
-  looks_ = 3;
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(show_cluster_logs(access(transport_), options), kSuccess);
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "worker-0 | two\nworker-0 | thr\n");
-  EXPECT_EQ(kube::query(transport_.requests().back(), "container"), "tensorflow");
-}
-
-TEST(LogTime, reads_what_nodes_write) {
-  EXPECT_EQ(log_time("1970-01-01T00:00:01.5Z"), 1'500'000'000);
-  EXPECT_EQ(log_time("1970-01-01T01:00:00.000000007+01:00"), 7);
-  EXPECT_EQ(log_time("1969-12-31T23:00:00-01:00"), 0);
-  for (const char* text :
-       {"", "step", "1970-01-01T00:00:01", "1970-01-01T00:00:01.5", "1970-13-01T00:00:01Z"}) {
-    EXPECT_EQ(log_time(text), std::nullopt) << text;
   }
 }
 

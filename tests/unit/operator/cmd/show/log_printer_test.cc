@@ -16,6 +16,17 @@ TEST(LogPrinter, puts_the_replica_before_each_line) {
   EXPECT_EQ(printer.line("worker-10", "", {}), "worker-10 | ");
 }
 
+TEST(LogPrinter, says_the_replica_once) {
+  const LogPrinter printer(/*json=*/false, /*coloured=*/false);
+  EXPECT_EQ(printer.line("ps-0", "12:34:56 info mnist-ps-0: serving: yes", {}),
+            "ps-0 | 12:34:56 info serving: yes");
+  EXPECT_EQ(printer.line("ps-0", "12:34:56 info ps-0: serving", {}),
+            "ps-0 | 12:34:56 info serving");
+  for (const char* other : {"12:34:56 info mnist-ps-1: serving", "12:34:56 info maps-0: serving",
+                            "mnist-ps-0: serving"})
+    EXPECT_EQ(printer.line("ps-0", other, {}), std::string("ps-0 | ") + other);
+}
+
 TEST(LogPrinter, gives_each_role_a_colour) {
   LogPrinter printer(/*json=*/false, /*coloured=*/true);
   printer.know({"worker-0"});
@@ -47,7 +58,7 @@ TEST(LogPrinter, says_in_json_what_is_known_of_a_line) {
 TEST(LogPrinter, takes_a_line_that_is_nested_too_deep_for_plain_text) {
   const auto nested = [](size_t levels) {
     const size_t lists = levels - 1;  // the line itself is an object
-    return R"({"time":"2026-01-02T03:04:05.250Z","level":"info","message":"m","x":)" +
+    return R"({"time":"2026-01-02T03:04:05.250Z","level":"info","name":"a","message":"m","x":)" +
            std::string(lists, '[') + std::string(lists, ']') + "}";
   };
   const std::string deep = nested(100'000);
