@@ -20,25 +20,11 @@ namespace muster::log {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
-// Separates message and fields in a spdlog payload. JSON escapes it, so the last one is ours.
-constexpr char kSeparator = '\x1f';
+bool logs_json = false;  // set before the first line is written
 
-std::string dump(const auto& value) {
+std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-struct Event {
-  std::string_view message;
-  std::string_view fields;  // JSON text, or empty
-};
-
-Event split(const spdlog::details::log_msg& message) {
-  const std::string_view payload(message.payload.data(), message.payload.size());
-  const size_t at = payload.rfind(kSeparator);
-  if (at == std::string_view::npos) return {payload, {}};
-  return {payload.substr(0, at), payload.substr(at + 1)};
 }
 
 const char* level_name(spdlog::level::level_enum level) {
@@ -80,16 +66,6 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-// Appends the part of a line of text that follows the level: name and message.
-void append_event(std::string_view name, std::string_view message, spdlog::memory_buf_t& out) {
-  append(out, " ");
-  if (!name.empty()) {
-    append(out, name);
-    append(out, ": ");
-  }
-  append(out, printable(message));
-}
-
 // Reads "2026-01-02T03:04:05.250Z", as JsonFormatter writes it.
 std::optional<std::time_t> time_of(const std::string& text) {
   std::tm utc{};
@@ -107,27 +83,28 @@ std::string text_of(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// Returns "hh:mm:ss level name: message".
+std::string text_line(std::time_t time, std::string_view level, std::string_view name,
+                      std::string_view message) {
+  return fmt::format("{:%H:%M:%S} {} {}{}{}", fmt::localtime(time), level, name,
+                     name.empty() ? "" : ": ", message);
+}
+
+std::string_view view(spdlog::string_view_t text) {
+  return {text.data(), text.size()};
+}
+
+// The payload is the inside of a JSON object that has the message and the fields.
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    const Event event = split(message);
     const auto since_epoch = message.time.time_since_epoch();
     const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch);
-    ordered_json line;
-    line["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                               fmt::gmtime(std::chrono::system_clock::to_time_t(message.time)),
-                               milliseconds.count() % 1000);
-    line["level"] = level_name(message.level);
-    line["name"] = std::string(message.logger_name.data(), message.logger_name.size());
-    line["message"] = event.message;
-    if (!event.fields.empty()) {
-      const ordered_json fields = ordered_json::parse(event.fields);
-      for (const auto& [key, value] : fields.items()) {
-        if (!line.contains(key)) line[key] = value;
-      }
-    }
-    append(out, dump(line));
-    append(out, "\n");
+    append(out, fmt::format(R"({{"time":"{:%Y-%m-%dT%H:%M:%S}.{:03}Z","level":"{}","name":{},{}}})"
+                            "\n",
+                            fmt::gmtime(std::chrono::system_clock::to_time_t(message.time)),
+                            milliseconds.count() % 1000, level_name(message.level),
+                            dump(view(message.logger_name)), view(message.payload)));
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
     return std::make_unique<JsonFormatter>();
@@ -137,14 +114,13 @@ class JsonFormatter final : public spdlog::formatter {
 class TextFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    const Event event = split(message);
+    const std::string level = level_name(message.level);
     const auto time = std::chrono::system_clock::to_time_t(message.time);
-    append(out, fmt::format("{:%H:%M:%S} ", fmt::localtime(time)));
-    message.color_range_start = out.size();
-    append(out, level_name(message.level));
-    message.color_range_end = out.size();
-    append_event({message.logger_name.data(), message.logger_name.size()}, event.message, out);
-    append(out, "\n");
+    const std::string line =
+        text_line(time, level, view(message.logger_name), view(message.payload));
+    message.color_range_start = out.size() + line.find(level);
+    message.color_range_end = message.color_range_start + level.size();
+    append(out, line + "\n");
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
     return std::make_unique<TextFormatter>();
@@ -185,7 +161,8 @@ spdlog::level::level_enum to_spdlog(Level level) {
 void initialize(std::string_view name) {
   auto sink = std::make_shared<spdlog::sinks::ansicolor_stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>(std::string(name), std::move(sink));
-  if (wants_json()) {
+  logs_json = wants_json();
+  if (logs_json) {
     logger->set_formatter(std::make_unique<JsonFormatter>());
   } else {
     logger->set_formatter(std::make_unique<TextFormatter>());
@@ -198,9 +175,13 @@ void write(Level level, std::string_view message, const json& fields) {
   spdlog::logger* logger = spdlog::default_logger_raw();
   const auto spdlog_level = to_spdlog(level);
   if (!logger->should_log(spdlog_level)) return;
-  std::string payload(message);
-  payload += kSeparator;
-  if (fields.is_object() && !fields.empty()) payload += dump(fields);
+  std::string payload = logs_json ? "\"message\":" + dump(message) : printable(message);
+  if (logs_json && fields.is_object()) {
+    for (const auto& [key, value] : fields.items()) {
+      const bool is_taken = key == "time" || key == "level" || key == "name" || key == "message";
+      if (!is_taken) payload += "," + dump(key) + ":" + dump(value);
+    }
+  }
   logger->log(spdlog_level, spdlog::string_view_t(payload.data(), payload.size()));
 }
 
@@ -213,11 +194,7 @@ std::optional<std::string> as_text(std::string_view line) {
   const std::string name = text_of(event, "name");
   const std::string message = text_of(event, "message");
   if (!time || level.empty() || name.empty() || message.empty()) return std::nullopt;
-  spdlog::memory_buf_t out;
-  append(out, fmt::format("{:%H:%M:%S} ", fmt::localtime(*time)));
-  append(out, printable(level));
-  append_event(printable(name), message, out);
-  return std::string(out.data(), out.size());
+  return text_line(*time, printable(level), printable(name), printable(message));
 }
 
 void debug(std::string_view message) {

@@ -19,8 +19,8 @@
 #include "trainer/group/address.h"
 #include "trainer/group/identity.h"
 #include "trainer/loop/guard.h"
-#include "trainer/loop/roles/on_samples.h"
-#include "trainer/loop/roles/predict_pictures.h"
+#include "trainer/loop/commands/on_samples.h"
+#include "trainer/loop/commands/predict_pictures.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::cmd {

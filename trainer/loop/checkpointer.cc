@@ -1,5 +1,7 @@
 #include "trainer/loop/checkpointer.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -54,12 +56,12 @@ bool Checkpointer::due(const checkpoint::Position& position, Clock::time_point n
 }
 
 Checkpointer::Task Checkpointer::prepare(Synchronizer& synchronizer, const Json& metrics,
-                                         bool final) {
+                                         std::optional<checkpoint::End> ended) {
   Task task;
   task.manifest = options_.manifest;
   task.manifest.generation = synchronizer.generation();
   task.manifest.metrics = metrics;
-  task.manifest.final = final;
+  task.manifest.ended = ended;
   {
     const MutexLock lock(mutex_);
     task.manifest.request = wanted_;
@@ -74,7 +76,7 @@ void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
   try {
     std::optional<Task> owed = take_owed(synchronizer.generation());
     if (owed) requested_ = false;
-    start(owed ? std::move(*owed) : prepare(synchronizer, metrics, false));
+    start(owed ? std::move(*owed) : prepare(synchronizer, metrics, {}));
   } catch (const Unavailable& error) {
     tell_failure(last_step_, error.what());
   }
@@ -84,7 +86,7 @@ void Checkpointer::take_best(Synchronizer& synchronizer, const Json& metrics) {
   wait_until_idle();
   take_owed(synchronizer.generation());
   begin(synchronizer.position(), Clock::now());
-  Task task = prepare(synchronizer, metrics, false);
+  Task task = prepare(synchronizer, metrics, {});
   task.best = true;
   start(std::move(task));
 }
@@ -107,7 +109,7 @@ std::optional<Checkpointer::Task> Checkpointer::take_owed(uint64_t generation) {
 }
 
 checkpoint::Store::Found Checkpointer::take_now(Synchronizer& synchronizer, const Json& metrics,
-                                                bool final) {
+                                                std::optional<checkpoint::End> ended) {
   wait_until_idle();
   if (std::optional<Task> owed = take_owed(synchronizer.generation())) {
     try {
@@ -118,7 +120,7 @@ checkpoint::Store::Found Checkpointer::take_now(Synchronizer& synchronizer, cons
       throw;
     }
   }
-  Task task = prepare(synchronizer, metrics, final);
+  Task task = prepare(synchronizer, metrics, ended);
   return save(task);
 }
 
@@ -188,7 +190,7 @@ checkpoint::Store::Found Checkpointer::write(Task& task) {
   if (store_.published(step, task.manifest.generation)) {
     const std::string name = checkpoint::FolderName{step, task.manifest.generation}.text();
     auto found = checkpoint::Store::read(options_.storage / "checkpoints" / name);
-    if (task.manifest.final && !found.manifest.final)
+    if (task.manifest.is_final() && !found.manifest.is_final())
       throw NameTaken(name + " is published, and not as the final one");
     return found;
   }
@@ -212,7 +214,7 @@ checkpoint::Store::Found Checkpointer::write(Task& task) {
   const double took = std::chrono::duration<double>(Clock::now() - begun).count();
   log::info(fmt::format("checkpoint {} was written in {:.3g} s",
                         found.directory.filename().string(), took),
-            {{"step", step}, {"seconds", took}, {"final", task.manifest.final}});
+            {{"step", step}, {"seconds", took}, {"final", task.manifest.is_final()}});
   failures_ = 0;
   failing_.reset();
   if (options_.published) options_.published(step, took);

@@ -79,7 +79,8 @@ class Checkpointer {
   void take_best(Synchronizer& synchronizer, const Json& metrics);
   // Waits for the checkpoint being written, now at full speed, then takes one and waits for it too.
   // Throws NameTaken, and what Snapshot::write and Store::publish throw.
-  checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
+  checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics,
+                                    std::optional<checkpoint::End> ended);
 
  private:
   struct Task {
@@ -90,7 +91,8 @@ class Checkpointer {
   };
   void start(Task task);
   std::optional<Task> take_owed(uint64_t generation);
-  Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final);
+  Task prepare(Synchronizer& synchronizer, const Json& metrics,
+               std::optional<checkpoint::End> ended);
   checkpoint::Store::Found save(Task& task);
   checkpoint::Store::Found write(Task& task);
   void note_request(const Task& task, const checkpoint::Store::Found& found);

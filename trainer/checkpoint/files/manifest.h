@@ -33,13 +33,16 @@ struct Slice {
   int64_t first_row = 0;
 };
 
+// What has ended a training: its length (epochs or steps), or a rule that goes by metrics.
+enum class End { length, stop_when, early_stopping };
+
 struct Manifest {
   int version = 1;
   std::string job_uid;
   uint64_t generation = 0;
   Position position;
-  bool final = false;
-  std::string model;  // ModelSpec::name
+  std::optional<End> ended;  // of a final checkpoint
+  std::string model;         // ModelSpec::name
   std::string layout_fingerprint;
   std::string fingerprint;            // determinism: build, instruction set, precision, threads
   std::vector<uint64_t> shard_steps;  // async: each shard's own
@@ -50,6 +53,8 @@ struct Manifest {
   Json samples;  // the format of the samples (data::SampleFormat); empty: an earlier version's
   std::string request;  // the newest request (MUSTER_CHECKPOINT_REQUEST) that had been made before
                         // its state was taken; empty: none
+
+  bool is_final() const { return ended.has_value(); }
 };
 
 // Returns the text of manifest.json: the fields above in camelCase, and last "crc32c", a checksum

@@ -212,6 +212,17 @@ Json parse_text(std::string_view text, const std::string& source) {
   }
 }
 
+// Earlier versions did not say what ends a training.
+End parse_end(const Fields& fields) {
+  if (!fields.has("endedBy")) return End::length;
+  const std::string word = fields.text("endedBy");
+  if (word == "length") return End::length;
+  if (word == "stopWhen") return End::stop_when;
+  if (word == "earlyStopping") return End::early_stopping;
+  throw Invalid(fields.where() + "endedBy: expected length, stopWhen or earlyStopping, found \"" +
+                word + "\"");
+}
+
 }  // namespace
 
 Manifest parse_manifest(std::string_view text, const std::string& source) {
@@ -229,7 +240,7 @@ Manifest parse_manifest(std::string_view text, const std::string& source) {
   manifest.job_uid = fields.text("jobUid");
   manifest.generation = fields.number("generation");
   manifest.position = parse_position(fields.fields("position"));
-  manifest.final = fields.boolean("final");
+  if (fields.boolean("final")) manifest.ended = parse_end(fields);
   manifest.model = fields.text("model");
   manifest.layout_fingerprint = fields.text("layoutFingerprint");
   manifest.fingerprint = fields.text("fingerprint");

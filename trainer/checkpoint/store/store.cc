@@ -251,7 +251,7 @@ void Store::prune() const {
       evaluated = steps_of_best(newest.position.evaluations);
     }
     const bool is_best = evaluated.erase(name.step) > 0;
-    if (newer++ < keep_ || is_best || manifest.final) continue;
+    if (newer++ < keep_ || is_best || manifest.is_final()) continue;
     // A lease first: an evaluator gives it back when it has left its result and marked the best.
     if (Lease::any_active(checkpoint) || may_be_best(name, newest)) continue;
     if (const std::error_code error = remove_checkpoint(checkpoint)) tell_kept(checkpoint, error);
@@ -268,7 +268,7 @@ void Store::tell_kept(const fs::path& checkpoint, const std::error_code& error) 
 
 bool Store::may_be_best(const FolderName& name, const Manifest& newest) const {
   if (name.text() == best_name(directory_)) return true;
-  if (evaluations_.empty() || newest.final) return false;
+  if (evaluations_.empty() || newest.is_final()) return false;
   if (name.step <= newest.position.evaluations.step) return false;
   look_anew(evaluations_);
   std::error_code error;

@@ -88,6 +88,12 @@ bool has_ended(const checkpoint::Evaluations& evaluations, const spec::TrainingS
   return evaluations.reached || is_stopped(evaluations, spec.early_stopping);
 }
 
+checkpoint::End end_of(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec) {
+  if (evaluations.reached) return checkpoint::End::stop_when;
+  return is_stopped(evaluations, spec.early_stopping) ? checkpoint::End::early_stopping
+                                                      : checkpoint::End::length;
+}
+
 namespace {
 
 void tell_reached(const checkpoint::Best& reached, const spec::StopWhenSpec& rule) {

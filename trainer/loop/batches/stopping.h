@@ -47,6 +47,9 @@ bool is_stopped(const checkpoint::Evaluations& evaluations,
 // Returns true if early stopping or stopWhen has ended the training.
 bool has_ended(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec);
 
+// Returns what has ended a training that ended with these evaluations.
+checkpoint::End end_of(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec);
+
 // Logs that early stopping or stopWhen ends the training at `position`, if one does.
 void tell_end(const checkpoint::Position& position, const spec::TrainingSpec& spec);
 

@@ -8,19 +8,13 @@
 #include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/job/metric_name.h"
 #include "common/program/log.h"
 #include "common/system/file.h"
 #include "trainer/checkpoint/start/resume.h"
-#include "trainer/checkpoint/store/checkpoint.h"
-#include "trainer/checkpoint/store/restore.h"
-#include "trainer/folder/owner.h"
 #include "trainer/group/storage_patience.h"
-#include "trainer/loop/batches/stopping.h"
-#include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/gpu_report.h"
+#include "trainer/loop/roles/conclusion.h"
 #include "trainer/loop/roles/unsettled.h"
-#include "trainer/onnx/export.h"
 
 namespace muster::loop {
 
@@ -65,12 +59,6 @@ std::string compares_evaluations(const spec::TrainingSpec& spec) {
   return spec.checkpoint.best_only ? "checkpoint.bestOnly" : "";
 }
 
-void warn_of_unsettled_averages(const Assembly& assembly, uint64_t steps) {
-  for (const std::string& text :
-       unsettled_averages(assembly.spec(), assembly.engine->layout(), steps))
-    log::warning(text);
-}
-
 std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
                                                   std::stop_token stop) {
   if (membership.storage.empty()) return nullptr;
@@ -96,14 +84,6 @@ Checkpointer::Options checkpointer_options(const group::Membership& membership,
 }
 
 }  // namespace
-
-bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Assembly& assembly,
-                 const group::Membership& membership) {
-  if (!newest || !newest->manifest.final) return false;
-  const checkpoint::Resumption resumption =
-      checkpoint::resume(newest->manifest, assembly.training.json, membership.distributed());
-  return assembly.workload->finished(resumption.position);
-}
 
 void require_same_training(const checkpoint::Store::Found& final,
                            const group::Membership& membership, const Training& training) {
@@ -135,7 +115,8 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
       store_(std::move(store)) {
   require_place_for_best(membership, assembly.spec());
   report_gpus(reporter, compute::choose_devices(assembly.spec().device, assembly.spec().devices));
-  warn_of_unsettled_averages(assembly, assembly.workload->total_steps({}));
+  warn_of_unsettled_averages(assembly.spec(), assembly.engine->layout(),
+                             assembly.workload->total_steps({}));
   if (store_) open_checkpointer(std::move(published), stop);
   if (assembly.spec().evaluate_every_epochs)
     validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
@@ -194,23 +175,6 @@ bool Leader::saves_at(const checkpoint::Position& position) const {
          (checkpointer_ && checkpointer_->due(position, Checkpointer::Clock::now()));
 }
 
-checkpoint::Store::Found to_export(const checkpoint::Store& store,
-                                   const checkpoint::Store::Found& final,
-                                   const spec::TrainingSpec& spec) {
-  const auto& best = final.manifest.position.evaluations.best;
-  if (!spec.early_stopping || !spec.early_stopping->restore_best) return final;
-  if (!best) {
-    log::warning("restoreBest: no evaluation had given a finite " + spec.early_stopping->metric +
-                 " when the training ended: the last weights are taken");
-    return final;
-  }
-  if (best->step == final.manifest.position.step) return final;
-  if (auto found = store.of_step(best->step)) return *found;
-  log::warning("restoreBest: the best checkpoint, of step " + std::to_string(best->step) +
-               ", is not there or damaged: the last weights are taken");
-  return final;
-}
-
 checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) const {
   const std::string name = found.directory.filename().string();
   const checkpoint::Resumption resumption =
@@ -264,7 +228,7 @@ void Leader::check_determinism(const checkpoint::Store::Found& found) const {
 void Leader::save(Synchronizer& synchronizer) {
   if (!checkpointer_ || synchronizer.generation() == 0) return;
   try {
-    checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), false);
+    checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), {});
   } catch (const Unavailable& error) {
     log::warning(std::string("nothing was saved before leaving: ") + error.what());
   }
@@ -273,22 +237,9 @@ void Leader::save(Synchronizer& synchronizer) {
 std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchronizer) {
   recorder_.set_state("finishing");
   if (!checkpointer_) return std::nullopt;
-  return checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), true);
-}
-
-Json Leader::evaluate_final(const checkpoint::Position& position) {
-  const uint64_t step = position.step;
-  recorder_.set_state("evaluating");
-  const Json json =
-      evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, position,
-                    true, recorder_.shows_pictures(step),
-                    validator_ ? validator_->newest() : Json(), {})
-          .value();
-  for (const char* name : {"validation", "test"})
-    for_each_number(name, member(json, name), [&](const std::string& tag, double value) {
-      recorder_.scalar(tag, step, value);
-    });
-  return json;
+  const checkpoint::Position position = synchronizer.position();
+  return checkpointer_->take_now(synchronizer, recorder_.state(position),
+                                 end_of(position.evaluations, assembly_.spec()));
 }
 
 Json Leader::conclude_again(const checkpoint::Store::Found& final) {
@@ -299,93 +250,11 @@ Json Leader::conclude_again(const checkpoint::Store::Found& final) {
   return conclude(final, position);
 }
 
-// Returns the best result of the evaluations and its checkpoint; null if there were none.
-Json Leader::describe_best(const checkpoint::Position& position) const {
-  const auto result = best_of(position.evaluations, assembly_.spec());
-  if (!result) return nullptr;
-  const bool kept = store_ && assembly_.spec().keeps_best();
-  return loop::describe_best(*result, kept ? store_->of_step(result->best.step) : std::nullopt);
-}
-
-Json Leader::describe(const checkpoint::Position& position) const {
-  const compute::LossSums trained = position.sums.last_whole(position.epoch);
-  Json result = {{"step", position.step},
-                 {"epochs", position.epoch},
-                 {"trainSeconds", recorder_.train_seconds()},
-                 {"examplesPerSecond", recorder_.examples_per_second()},
-                 {"stepsPerSecond", recorder_.steps_per_second()}};
-  const compute::LossKind& loss = assembly_.spec().model.loss;
-  for (const compute::MetricDefinition& metric : compute::trained_metrics(loss))
-    result[metric_field("train", metric.name)] = nullptr;
-  for (const auto& [name, value] : compute::metrics_of(loss, trained))
-    result[metric_field("train", name)] = value;
-  const Json rate = result["stepsPerSecond"];
-  result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
-  if (assembly_.spec().early_stopping)
-    result["stoppedEarly"] = is_stopped(position.evaluations, assembly_.spec().early_stopping);
-  if (const auto& rule = assembly_.spec().stop_when) {
-    const auto& reached = position.evaluations.reached;
-    result["reached"] = reached ? Json{{"metric", rule->metric},
-                                       {"value", reached->value},
-                                       {"step", reached->step},
-                                       {"epoch", reached->epoch}}
-                                : Json();
-  }
-  if (const Json best = describe_best(position); !best.is_null()) result["best"] = best;
-  return result;
-}
-
-// Writes the final model, and its paths relative to the job's folder into `result`.
-void Leader::export_model(std::span<const float> parameters, Json& result) const {
-  const fs::path& folder = membership_.storage;
-  const data::SampleFormat samples = data::format_of(*assembly_.train);
-  const fs::path model = checkpoint::export_model(folder, assembly_.engine->layout(), parameters,
-                                                  assembly_.training.json, data::to_json(samples));
-  result["model"] = fs::relative(model, folder).string();
-  if (!assembly_.spec().export_onnx) return onnx::remove_onnx(folder);
-  if (const auto onnx = onnx::export_onnx(folder, assembly_.spec().model, parameters, samples))
-    result["onnx"] = fs::relative(*onnx, folder).string();
-}
-
 Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                       const checkpoint::Position& position) {
-  const compute::ParameterLayout& layout = assembly_.engine->layout();
-  assembly_.engine->use_own();
-  compute::HostView view(assembly_.engine->parameters());
-  const std::span<float> parameters = view.values();
-  Json result = describe(position);
-  checkpoint::Position exported = position;
-  if (final) {
-    const checkpoint::Store::Found source = to_export(*store_, *final, assembly_.spec());
-    exported = source.manifest.position;
-    if (exported.step != position.step)
-      log::info("the best weights are exported, those of step " + std::to_string(exported.step));
-    checkpoint::load_weights(source, layout, parameters);
-    view.store();
-    folder::require_no_other_owner(membership_.storage, membership_.uid);
-    result["checkpoint"] = path_of(*final);
-    export_model(parameters, result);
-  }
-  // The training may have ended earlier than planned, or exports the weights of an earlier step.
-  if (exported.step < assembly_.workload->total_steps({}))
-    warn_of_unsettled_averages(assembly_, exported.step);
-  result["exportedStep"] = exported.step;
-  if (final && final->manifest.job_uid != membership_.uid) result["alreadyFinished"] = true;
-  result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
-  if (!membership_.has_evaluator()) {
-    const Json evaluation = evaluate_final(exported);
-    for (const char* name : {"validation", "test"})
-      if (evaluation.contains(name)) result[name] = evaluation[name];
-  }
-  if (!membership_.storage.empty()) {
-    folder::require_no_other_owner(membership_.storage, membership_.uid);
-    Json written = result;
-    written["jobUid"] = membership_.uid;
-    write_file_atomically(membership_.storage / "result.json", written.dump(2) + "\n");
-  }
-  recorder_.set_state("done");
-  recorder_.flush();
-  return result;
+  return Conclusion(membership_, assembly_, recorder_, store_.get(), data_ ? &*data_ : nullptr,
+                    validator())
+      .write(final, position);
 }
 
 }  // namespace muster::loop

@@ -18,22 +18,11 @@
 
 namespace muster::loop {
 
-// Returns true if `newest` is the final checkpoint of a training that has ended already. That of a
-// training which was to end sooner, by fewer epochs or by another stopWhen, is not.
-bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Assembly& assembly,
-                 const group::Membership& membership);
-
-// Throws Invalid (kBadInput) if `final`, which is_finished(), is of another job or of a training
-// without a job, and `training` differs from it in settings that decide the weights: there is
-// nothing left to train, and the results would be those of the other training.
+// Throws Invalid (kBadInput) if `final`, a checkpoint that the Completion covers, is of another job
+// or of a training without a job, and `training` differs from it in settings that decide the
+// weights: there is nothing left to train, and the results would be those of the other training.
 void require_same_training(const checkpoint::Store::Found& final,
                            const group::Membership& membership, const Training& training);
-
-// Returns the checkpoint whose weights are exported after a training that ended with `final`:
-// `final` or, with restoreBest, the best one. Warns if the best is gone.
-checkpoint::Store::Found to_export(const checkpoint::Store& store,
-                                   const checkpoint::Store::Found& final,
-                                   const spec::TrainingSpec& spec);
 
 // Returns the job's checkpoints; null without a storage folder.
 std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membership,
@@ -88,13 +77,9 @@ class Leader {
   Json conclude_again(const checkpoint::Store::Found& final);
 
  private:
-  Json evaluate_final(const checkpoint::Position& position);
   void open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop);
   void tell_met(const std::string& request, const checkpoint::Store::Found& found);
-  Json describe(const checkpoint::Position& position) const;
   void open_stop_rule();
-  Json describe_best(const checkpoint::Position& position) const;
-  void export_model(std::span<const float> parameters, Json& result) const;
   void say_resumption(const std::string& trained_by, const std::string& name,
                       const std::vector<spec::Change>& changed) const;
   void check_layout(const checkpoint::Store::Found& found) const;

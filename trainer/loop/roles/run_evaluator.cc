@@ -12,15 +12,14 @@
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
-#include "trainer/loop/batches/stopping.h"
+#include "trainer/loop/batches/completion.h"
 #include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/evaluation/patient_reader.h"
 #include "trainer/loop/gpu_report.h"
-#include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/conclusion.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/metrics/reporter.h"
-#include "trainer/spec/changes.h"
 #include "trainer/summary/event_writer.h"
 
 namespace muster::loop {
@@ -48,6 +47,7 @@ class EvaluatorLoop {
                 const EvaluationData& data)
       : membership_(membership),
         training_(training),
+        completion_(training.json, membership.distributed()),
         data_(data),
         engine_(make_engine(training_)),
         store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
@@ -102,17 +102,9 @@ class EvaluatorLoop {
     return final;
   }
 
-  // Whether training ends there. One that has ended early ends there with more epochs, too; one
-  // that had ended before, whatever the manifest says by now.
+  // Whether training ends there, or had ended before, whatever the manifest says by now.
   bool is_final(const checkpoint::Manifest& manifest) const {
-    if (!manifest.final) return false;
-    if (membership_.trained) return true;
-    const auto changes = spec::changes_of_weights(manifest.training, training_.json);
-    const bool only_longer = std::ranges::all_of(changes, [](const spec::Change& change) {
-      return change.path == "epochs" || change.path == "steps";
-    });
-    return changes.empty() ||
-           (only_longer && has_ended(manifest.position.evaluations, training_.spec));
+    return completion_.covers(manifest) || (manifest.is_final() && membership_.trained);
   }
 
   using Judge = std::function<void(const checkpoint::Store::Found& evaluated, Json& evaluation)>;
@@ -164,6 +156,7 @@ class EvaluatorLoop {
 
   const group::Membership& membership_;
   const Training& training_;
+  const Completion completion_;
   const EvaluationData& data_;
   std::unique_ptr<compute::Engine> engine_;
   checkpoint::Store store_;

@@ -6,6 +6,7 @@
 #include "common/program/log.h"
 #include "common/system/file.h"
 #include "trainer/group/storage_patience.h"
+#include "trainer/loop/batches/completion.h"
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/claim_folder.h"
 #include "trainer/loop/roles/group_report.h"
@@ -109,7 +110,8 @@ int run_leader(const group::Membership& membership, Training training, std::stop
   // If all checkpoints are damaged, the shards' state is as good; the coordinator refuses if they
   // have none.
   const auto newest = store->newest();
-  if (is_finished(newest, assembly, membership)) {
+  const Completion completion(assembly.training.json, membership.distributed());
+  if (newest && completion.covers(newest->manifest)) {
     require_same_training(*newest, membership, assembly.training);
     log::info("training was finished before");
     Leader leader(membership, assembly, reporter, std::move(store), {}, stop);

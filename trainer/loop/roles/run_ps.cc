@@ -9,7 +9,6 @@
 #include "common/program/log.h"
 #include "common/system/file.h"
 #include "common/text/whole_number.h"
-#include "trainer/checkpoint/store/store.h"
 #include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/device.h"
 #include "trainer/group/address.h"
@@ -17,11 +16,11 @@
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/gpu_report.h"
 #include "trainer/loop/roles/attend.h"
+#include "trainer/loop/roles/final_checkpoint.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/ps/serving/server.h"
 #include "trainer/ps/serving/standby_link.h"
-#include "trainer/spec/changes.h"
 
 namespace muster::loop {
 
@@ -189,24 +188,12 @@ bool may_leave(const group::RendezvousClient& client, const Homes& homes,
 }
 
 // Returns whether the training was finished before, for which rank 0 opens no rendezvous. Then
-// result.json names the job, and its final checkpoint is of a training that was to end as this one:
-// a job that trains on has the result.json and the final checkpoint of the shorter training.
+// result.json names the job, too: rank 0 has concluded it.
 bool was_finished(const group::Membership& membership, const Training& training) {
   look_anew(membership.storage);
   const Json result = read_json_or_null(membership.storage / "result.json");
   if (membership.uid.empty() || string_or(result, "jobUid", "") != membership.uid) return false;
-  try {
-    const auto newest = checkpoint::Store(membership.storage / "checkpoints", 1).search().newest;
-    if (!newest || !newest->manifest.final) return false;
-    const auto made_with = spec::with_defaults(newest->manifest.training);
-    return made_with &&
-           std::ranges::none_of(spec::changes(*made_with, training.json),
-                                [](const spec::Change& change) {
-                                  return spec::bearing_of(change.path) == spec::Bearing::end;
-                                });
-  } catch (const Unavailable&) {
-    return false;  // the storage cannot be read; the ps is started again if it was needed
-  }
+  return FinalCheckpoint(membership, training).is_there();
 }
 
 }  // namespace

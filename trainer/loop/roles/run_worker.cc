@@ -1,13 +1,11 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
-#include "trainer/folder/owner.h"
 #include "trainer/group/leader_address_file.h"
-#include "trainer/loop/evaluation/patient_reader.h"
 #include "trainer/loop/gpu_report.h"
 #include "trainer/loop/roles/attend.h"
+#include "trainer/loop/roles/final_checkpoint.h"
 #include "trainer/loop/roles/graceful_leave.h"
-#include "trainer/loop/roles/leader.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/loop/roles/strategy.h"
 #include "trainer/loop/training_loop.h"
@@ -21,37 +19,6 @@ namespace {
 constexpr milliseconds kLook{2000};
 
 enum class Verdict { finished, again, interrupted };
-
-// Finds out whether training is finished, as far as the checkpoints can be read: looks at most once
-// in kLook. It does not log damaged checkpoints: rank 0 does.
-class FinalCheckpoint {
- public:
-  FinalCheckpoint(const group::Membership& membership, const Assembly& assembly)
-      : membership_(membership),
-        store_(membership.storage / "checkpoints", 1),
-        assembly_(assembly) {}
-
-  bool is_there() {
-    const auto now = Clock::now();
-    if (found_ || now < next_look_) return found_;
-    next_look_ = now + kLook;
-    reader_.attempt([&] {
-      found_ = folder::is_owned_by(membership_.storage, membership_.uid) &&
-               is_finished(store_.search().newest, assembly_, membership_);
-    });
-    return found_;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  const group::Membership& membership_;
-  checkpoint::Store store_;
-  const Assembly& assembly_;
-  PatientReader reader_;
-  bool found_ = false;
-  Clock::time_point next_look_;
-};
 
 // Waits after all our steps are committed: they may have to be repeated until rank 0 has saved
 // them. A collective needs us for its next generation even before that is open.
@@ -88,7 +55,7 @@ int run_worker(const group::Membership& membership, Training training, std::stop
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
   report_gpus(reporter, compute::choose_devices(assembly.spec().device, assembly.spec().devices));
-  FinalCheckpoint final(membership, assembly);
+  FinalCheckpoint final(membership, assembly.training);
   if (final.is_there()) {
     log::info("training was finished before");
     return kSuccess;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/program/log.h"
+
 namespace muster::loop {
 
 namespace {
@@ -52,6 +54,11 @@ std::vector<std::string> unsettled_averages(const spec::TrainingSpec& spec,
     texts.push_back(
         text_of("moving averages of the weights (optimizer.ema)", "decay", decay, count));
   return texts;
+}
+
+void warn_of_unsettled_averages(const spec::TrainingSpec& spec,
+                                const compute::ParameterLayout& layout, uint64_t steps) {
+  for (const std::string& text : unsettled_averages(spec, layout, steps)) log::warning(text);
 }
 
 }  // namespace muster::loop

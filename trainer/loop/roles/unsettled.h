@@ -14,5 +14,8 @@ namespace muster::loop {
 // began with those of initializeFrom, and the average of the weights.
 std::vector<std::string> unsettled_averages(const spec::TrainingSpec& spec,
                                             const compute::ParameterLayout& layout, uint64_t steps);
+// Logs these sentences as warnings.
+void warn_of_unsettled_averages(const spec::TrainingSpec& spec,
+                                const compute::ParameterLayout& layout, uint64_t steps);
 
 }  // namespace muster::loop

@@ -13,7 +13,7 @@
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/loop/roles/leader.h"
-#include "trainer/loop/roles/on_samples.h"
+#include "trainer/loop/commands/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/loop/training_loop.h"

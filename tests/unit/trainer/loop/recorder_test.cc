@@ -262,7 +262,7 @@ TEST_F(RequestTest, IsTakenAgainOnlyIfItsCheckpointCouldNotBeWritten) {
   write_file_atomically(folder_ / "checkpoints", "");
   checkpointer_->request("first");
   checkpointer_->take(synchronizer_, {});
-  EXPECT_THROW(checkpointer_->take_now(synchronizer_, {}, false), WriteError);  // after the first
+  EXPECT_THROW(checkpointer_->take_now(synchronizer_, {}, {}), WriteError);  // after the first
   EXPECT_FALSE(due()) << "a disk that is full must not be tried with each step";
   std::filesystem::remove(folder_ / "checkpoints");
   checkpointer_->request("first");
@@ -297,9 +297,9 @@ TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
   const std::string log = log_of([&] {
     Checkpointer checkpointer(store, options);
     checkpointer.take(synchronizer, {});
-    EXPECT_THROW(checkpointer.take_now(synchronizer, {}, false), WriteError);  // after the first
+    EXPECT_THROW(checkpointer.take_now(synchronizer, {}, {}), WriteError);  // after the first
     checkpointer.take(synchronizer, {});
-    EXPECT_THROW(checkpointer.take_now(synchronizer, {}, false), WriteError);
+    EXPECT_THROW(checkpointer.take_now(synchronizer, {}, {}), WriteError);
   });
   EXPECT_EQ(failures, 2);
   EXPECT_THAT(log, AllOf(HasSubstr("warning test: no checkpoint of step 0; training goes on: "),

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 Manifest full_manifest() {
   Manifest manifest = test_manifest(100, 3);
-  manifest.final = true;
+  manifest.ended = End::stop_when;
   manifest.position.sums.add(0, compute::testing::classified(10.5, 60, 64));
   manifest.position.sums.add(1, compute::testing::classified(1.25, 3, 32));
   manifest.position.evaluations = {3, Best{0.1, 120, 2}, 1, Best{1e-300, 60, 1}, Best{0.2, 110, 3}};
@@ -40,7 +40,7 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(after.position.sums.of(1).loss, 1.25);
   EXPECT_EQ(after.position.sums.of(1).terms[0], 3);
   EXPECT_EQ(after.position.evaluations, before.position.evaluations);
-  EXPECT_TRUE(after.final);
+  EXPECT_EQ(after.ended, End::stop_when);
   EXPECT_EQ(after.files, before.files);
   EXPECT_THAT(after.slices.at(0).shape, ElementsAre(4, 2));
   EXPECT_EQ(after.slices[0].first_row, 1);

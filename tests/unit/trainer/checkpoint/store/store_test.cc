@@ -24,7 +24,7 @@ class StoreTest : public testing::Test {
  protected:
   fs::path publish_step(Store& store, uint64_t step, uint64_t generation = 1, bool final = false) {
     Manifest manifest = test_manifest(step, generation);
-    manifest.final = final;
+    if (final) manifest.ended = End::length;
     return publish(store, manifest, layout_, test_values(layout_, static_cast<float>(step)));
   }
   std::vector<std::string> names(const Store& store) {

@@ -14,7 +14,7 @@
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/compute/initialize.h"
 #include "trainer/data/batches/batcher.h"
-#include "trainer/loop/roles/on_samples.h"
+#include "trainer/loop/commands/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {

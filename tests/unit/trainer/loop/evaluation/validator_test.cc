@@ -12,7 +12,7 @@
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/roles/leader.h"
-#include "trainer/loop/roles/on_samples.h"
+#include "trainer/loop/commands/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/loop/training_loop.h"
@@ -247,7 +247,7 @@ TEST(EarlyStoppingTest, RestoreBestExportsTheBestEvaluationsWeights) {
   EXPECT_EQ(result["exportedStep"], best);
   EXPECT_EQ(result["best"]["checkpoint"], "checkpoints/ckpt-" + std::to_string(best) + "-g1");
   const auto final = store_of(folder).newest();
-  EXPECT_TRUE(final->manifest.final);
+  EXPECT_TRUE(final->manifest.is_final());
   EXPECT_EQ(final->manifest.position.step, result["step"]);
   EXPECT_EQ(result["weightsDigest"], digest_of(training, *store_of(folder).of_step(best)));
   EXPECT_NE(result["weightsDigest"], digest_of(training, *final));
@@ -416,13 +416,13 @@ TEST(BestOnlyTest, ABestThatCouldNotBeWrittenIsWrittenBeforeTheNext) {
   write_file_atomically(folder / "checkpoints", "");
   step();
   checkpointer.take_best(synchronizer, {});
-  EXPECT_THROW(checkpointer.take_now(synchronizer, {}, false), WriteError);
+  EXPECT_THROW(checkpointer.take_now(synchronizer, {}, {}), WriteError);
   fs::remove(folder / "checkpoints");
   step();
   checkpointer.take(synchronizer, {});
   EXPECT_EQ(checkpointer.newest(), "ckpt-1-g1");
   step();
-  checkpointer.take_now(synchronizer, {}, false);
+  checkpointer.take_now(synchronizer, {}, {});
   std::vector<uint64_t> steps;
   for (const auto& name : store.list()) steps.push_back(name.step);
   EXPECT_THAT(steps, ElementsAre(3u, 1u));

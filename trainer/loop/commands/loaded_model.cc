@@ -1,4 +1,4 @@
-#include "trainer/loop/roles/loaded_model.h"
+#include "trainer/loop/commands/loaded_model.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
-#include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/conclusion.h"
 
 namespace muster::loop {
 
@@ -46,7 +46,7 @@ checkpoint::Store::Found find(const fs::path& where) {
     const checkpoint::Store store(*folder, 1);
     const auto newest = store.newest();
     if (!newest) throw Invalid(folder->string() + ": expected a whole checkpoint, found none");
-    return newest->manifest.final ? exported_of(store, *newest) : *newest;
+    return newest->manifest.is_final() ? exported_of(store, *newest) : *newest;
   }
   if (!is_there(where / "manifest.json"))
     throw Invalid(where.string() +

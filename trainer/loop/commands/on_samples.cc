@@ -1,4 +1,4 @@
-#include "trainer/loop/roles/on_samples.h"
+#include "trainer/loop/commands/on_samples.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@
 #include "trainer/detection/objects.h"
 #include "trainer/loop/evaluation/draw_objects.h"
 #include "trainer/loop/evaluation/evaluation.h"
-#include "trainer/loop/roles/loaded_model.h"
+#include "trainer/loop/commands/loaded_model.h"
 
 namespace muster::loop {
 

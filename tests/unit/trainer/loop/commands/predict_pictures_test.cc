@@ -1,4 +1,4 @@
-#include "trainer/loop/roles/predict_pictures.h"
+#include "trainer/loop/commands/predict_pictures.h"
 
 #include <gmock/gmock.h>
 
@@ -16,7 +16,7 @@
 #include "trainer/data/images/class_folders.h"
 #include "trainer/data/sources/digits.h"
 #include "trainer/images/decode.h"
-#include "trainer/loop/roles/on_samples.h"
+#include "trainer/loop/commands/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {

@@ -1,4 +1,4 @@
-#include "trainer/loop/roles/predict_pictures.h"
+#include "trainer/loop/commands/predict_pictures.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@
 #include "trainer/data/stages/sample.h"
 #include "trainer/images/draw.h"
 #include "trainer/images/encode.h"
-#include "trainer/loop/roles/loaded_model.h"
+#include "trainer/loop/commands/loaded_model.h"
 
 namespace muster::loop {
 
