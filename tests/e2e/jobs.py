@@ -12,20 +12,27 @@ NAME = "mnist-mlp"
 LONGER = 5  # epochs of a job that has time to lose a replica of each role
 
 
-def claim_storage(cluster, namespace, folder):
-    """A bound claim on a folder of this machine, which all nodes see: what a job's `storage` takes."""
+def volume_and_claim(namespace, folder):
+    """A folder of this machine, which all nodes see, as a volume, and the claim on it that a job's `storage` takes."""
     folder.mkdir()
     folder.chmod(0o777)  # a trainer is nobody in particular
     size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
-    cluster.apply({
+    volume = {
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": namespace},
         "spec": {"capacity": size, "accessModes": modes, "hostPath": {"path": str(folder)}, "storageClassName": "",
-                 "claimRef": {"namespace": namespace, "name": STORAGE}, "persistentVolumeReclaimPolicy": "Retain"}})
-    cluster.apply({
+                 "claimRef": {"namespace": namespace, "name": STORAGE}, "persistentVolumeReclaimPolicy": "Retain"}}
+    claim = {
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": STORAGE},
         "spec": {"resources": {"requests": size}, "accessModes": modes, "storageClassName": "",
-                 "volumeName": namespace}}, namespace=namespace)
-    # A pod whose claim is not bound yet is put off by the scheduler for seconds.
+                 "volumeName": namespace}}
+    return volume, claim
+
+
+def claim_storage(cluster, namespace, folder):
+    """Makes both, and waits until the claim is bound: a pod that comes earlier is put off by the scheduler for seconds."""
+    volume, claim = volume_and_claim(namespace, folder)
+    cluster.apply(volume)
+    cluster.apply(claim, namespace=namespace)
     cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Bound", f"persistentvolumeclaim/{STORAGE}", "--timeout=60s",
                     namespace=namespace)
 

@@ -42,8 +42,8 @@ void Coordinator::run() {
                            : plan.content() == CollectivePlan::RESTORE ? plan.checkpoint()
                                                                        : "the beginning";
   log::info("generation " + std::to_string(plan.generation()) + " of " +
-                std::to_string(plan.members_size()) + " members opened at step " +
-                std::to_string(plan.position().step()) + " from " + from,
+                std::to_string(plan.members_size()) + " members opened from " + from + " at step " +
+                std::to_string(plan.position().step()),
             {{"generation", plan.generation()},
              {"step", plan.position().step()},
              {"members", plan.members_size()},

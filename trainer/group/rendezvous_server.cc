@@ -150,7 +150,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
  private:
   void reject(const std::string& long_objection) MUSTER_REQUIRES(impl_.mutex) {
     const std::string objection = shorten(long_objection, kMostTold);
-    log::warning("the peer " + context_->peer() + " may not join: " + objection,
+    log::warning("a peer may not join (" + context_->peer() + "): " + objection,
                  {{"peer", context_->peer()}});
     outgoing_.set_rejected(objection);
     dismiss();
@@ -159,8 +159,8 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   void put_off(const std::string& why) MUSTER_REQUIRES(impl_.mutex) {
     if (std::exchange(impl_.put_off, incoming_.hello().incarnation()) !=
         incoming_.hello().incarnation())
-      log::warning("the peer " + context_->peer() + " has to wait: " + why,
-                     {{"peer", context_->peer()}});
+      log::warning("a peer has to wait (" + context_->peer() + "): " + why,
+                   {{"peer", context_->peer()}});
     outgoing_.set_put_off(why);
     dismiss();
   }

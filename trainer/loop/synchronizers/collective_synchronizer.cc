@@ -12,9 +12,8 @@
 #include "common/threads/doorbell.h"
 #include "common/threads/watched_work.h"
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/checkpoint/start/initial_parameters.h"
+#include "trainer/checkpoint/start/begin_state.h"
 #include "trainer/checkpoint/store/checkpoint.h"
-#include "trainer/checkpoint/store/restore.h"
 #include "trainer/collective/device_session.h"
 #include "trainer/collective/plan.h"
 #include "trainer/collective/shared_session.h"
@@ -208,22 +207,13 @@ compute::UpdateArguments CollectiveSynchronizer::arguments(uint64_t step, uint64
 
 void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> parameters,
                                   std::span<const std::span<float>> slots) {
-  const compute::ParameterLayout& layout = assembly_.engine->layout();
-  if (plan.content() == CollectivePlan::INITIALIZE) {
-    checkpoint::fill_initial_parameters(assembly_.spec(), layout, parameters);
-    for (size_t i = 0; i < slots.size(); ++i)
-      assembly_.optimizer->start_slot(i, parameters, slots[i]);
-    return;
-  }
-  if (plan.content() == CollectivePlan::RESTORE) {
-    const auto found = checkpoint::Store::read_of_another_host(setup_.storage / plan.checkpoint());
-    checkpoint::load(found, layout, {0, layout.size()}, parameters, "");
-    const auto& names = assembly_.optimizer->slot_names();
-    for (size_t i = 0; i < names.size(); ++i)
-      checkpoint::load(found, layout, {0, layout.size()}, slots[i], names[i] + "/");
-    return;
-  }
-  copy_state(parameters, slots);
+  if (plan.content() != CollectivePlan::INITIALIZE && plan.content() != CollectivePlan::RESTORE)
+    return copy_state(parameters, slots);
+  std::optional<checkpoint::Store::Found> from;
+  if (plan.content() == CollectivePlan::RESTORE)
+    from = checkpoint::Store::read_of_another_host(setup_.storage / plan.checkpoint());
+  checkpoint::begin_state(from ? &*from : nullptr, assembly_.spec(), *assembly_.optimizer,
+                          {0, assembly_.engine->layout().size()}, parameters, slots);
 }
 
 void CollectiveSynchronizer::copy_state(std::span<float> parameters,

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <future>
 
 #include "common/error.h"
 #include "common/program/log.h"
 #include "common/threads/watched_work.h"
-#include "trainer/checkpoint/start/initial_parameters.h"
-#include "trainer/checkpoint/store/restore.h"
+#include "trainer/checkpoint/start/begin_state.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
 
 namespace muster::loop {
@@ -53,12 +53,11 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
   if (!group_ &&
       (spec.gradient_accumulation > 1 || assembly.devices().size() > 1 || spec.rounded()))
     host_.emplace(assembly);
-  fill_parameters(from);
   make_slots();
+  begin_state(from);
   const size_t floats = assembly.engine->layout().size();
   if (spec.saves_on_the_way())
     assembly_.copies.assign(1 + slot_views_.size(), compute::Floats(floats));
-  if (from) restore(*from);
   if (host_) host_->gradients.load(host_->parameters.host_view());
 }
 
@@ -104,7 +103,6 @@ void LocalSynchronizer::make_slots() {
       slot_views_.push_back(slots_.back().get());
     }
   }
-  compute::start_slots(*assembly_.optimizer, parameters(), slot_views_);
 }
 
 compute::Memory& LocalSynchronizer::parameters() {
@@ -112,26 +110,17 @@ compute::Memory& LocalSynchronizer::parameters() {
   return host_ ? host_->parameters : assembly_.engine->parameters();
 }
 
-void LocalSynchronizer::fill_parameters(const checkpoint::Store::Found* from) {
-  const compute::ParameterLayout& layout = assembly_.engine->layout();
+void LocalSynchronizer::begin_state(const checkpoint::Store::Found* from) {
   compute::HostView weights(parameters());
-  if (from)
-    checkpoint::load(*from, layout, {0, layout.size()}, weights.values(), "");
-  else
-    checkpoint::fill_initial_parameters(assembly_.spec(), layout, weights.values());
+  std::deque<compute::HostView> views;
+  std::vector<std::span<float>> slots;
+  for (compute::Memory* const slot : slot_views_)
+    slots.push_back(views.emplace_back(*slot).values());
+  checkpoint::begin_state(from, assembly_.spec(), *assembly_.optimizer,
+                          {0, assembly_.engine->layout().size()}, weights.values(), slots);
   weights.store();
-}
-
-// Restores everything but the parameters.
-void LocalSynchronizer::restore(const checkpoint::Store::Found& from) {
-  const compute::ParameterLayout& layout = assembly_.engine->layout();
-  const auto& names = assembly_.optimizer->slot_names();
-  for (size_t i = 0; i < names.size(); ++i) {
-    compute::HostView slot(*slot_views_[i]);
-    checkpoint::load(from, layout, {0, layout.size()}, slot.values(), names[i] + "/");
-    slot.store();
-  }
-  mutable_position() = from.manifest.position;
+  for (compute::HostView& view : views) view.store();
+  if (from) mutable_position() = from->manifest.position;
 }
 
 void LocalSynchronizer::read_weights(std::span<float> to) {

@@ -59,8 +59,7 @@ class LocalSynchronizer : public Synchronizer {
   std::optional<Group> make_group() const;
   void make_slots();
   compute::Memory& parameters();
-  void fill_parameters(const checkpoint::Store::Found* from);
-  void restore(const checkpoint::Store::Found& from);
+  void begin_state(const checkpoint::Store::Found* from);
   compute::UpdateArguments arguments_at(const checkpoint::Position& position) const;
   StepResult step_ahead();
   void begin_step();

@@ -57,9 +57,9 @@ void Coordinator::announce() {
     view.mutable_ps_addresses()->Assign(addresses_.begin(), addresses_.end());
   });
   if (formation_.next() == Formation::Next::announce)
-    log::info("generation " + std::to_string(opened.generation()) + " opened at step " +
-                  std::to_string(formation_.step()) + " from " +
-                  origin_of(opened) + ": " + formation_.reason(),
+    log::info("generation " + std::to_string(opened.generation()) + " opened from " +
+                  origin_of(opened) + " at step " + std::to_string(formation_.step()) + ": " +
+                  formation_.reason(),
               {{"generation", opened.generation()}, {"step", formation_.step()}});
   formation_.announced();
 }

@@ -12,8 +12,7 @@
 #include "common/program/log.h"
 #include "common/text/shorten.h"
 #include "common/threads/cpu_budget.h"
-#include "trainer/checkpoint/start/initial_parameters.h"
-#include "trainer/checkpoint/store/restore.h"
+#include "trainer/checkpoint/start/begin_state.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/folder/generations.h"
@@ -43,12 +42,6 @@ constexpr int kMostDifferences = 3;  // see docs/collective.md
 void require_same(const std::string& what, const std::string& expected, const std::string& found) {
   if (expected != found)
     throw Invalid("expected " + what + " \"" + expected + "\", found \"" + found + "\"", kProtocol);
-}
-
-// Returns a copy of `range` of a buffer that has the whole layout.
-compute::Floats cut(const std::vector<float>& whole, Range range) {
-  return {whole.begin() + static_cast<ptrdiff_t>(range.begin),
-          whole.begin() + static_cast<ptrdiff_t>(range.end)};
 }
 
 // Returns the number of threads that apply an update. The other shards may be on this machine too,
@@ -158,32 +151,17 @@ const ShardHost::Built& ShardHost::built() const {
   return *built_;
 }
 
-Shard::Content ShardHost::initial(const Built& built, const OpenRequest& request) const {
-  const compute::ParameterLayout& layout = built.optimizer->layout();
-  std::vector<float> whole(layout.size());
-  checkpoint::fill_initial_parameters(spec_, layout, whole);
-  Shard::Content content;
-  content.parameters = cut(whole, built.range);
-  for (size_t i = 0; i < built.optimizer->slot_names().size(); ++i) {
-    content.slots.emplace_back(built.range.size());
-    built.optimizer->start_slot(i, content.parameters, content.slots.back());
-  }
-  content.step = request.position().step();
-  content.optimizer_t = request.position().optimizer_t();
-  return content;
-}
-
-Shard::Content ShardHost::restored(const Built& built, const OpenRequest& request) const {
-  const compute::ParameterLayout& layout = built.optimizer->layout();
-  const auto found =
-      checkpoint::Store::read_of_another_host(below(identity_.storage, request.checkpoint()));
+Shard::Content ShardHost::first_content(const Built& built, const OpenRequest& request) const {
+  std::optional<checkpoint::Store::Found> from;
+  if (request.content() == OpenRequest::RESTORE)
+    from = checkpoint::Store::read_of_another_host(below(identity_.storage, request.checkpoint()));
+  const size_t slots = built.optimizer->slot_names().size();
   Shard::Content content;
   content.parameters.resize(built.range.size());
-  checkpoint::load(found, layout, built.range, content.parameters, "");
-  for (const std::string& slot : built.optimizer->slot_names()) {
-    content.slots.emplace_back(built.range.size(), 0.0f);
-    checkpoint::load(found, layout, built.range, content.slots.back(), slot + "/");
-  }
+  content.slots.assign(slots, compute::Floats(built.range.size()));
+  const std::vector<std::span<float>> views(content.slots.begin(), content.slots.end());
+  checkpoint::begin_state(from ? &*from : nullptr, spec_, *built.optimizer, built.range,
+                          content.parameters, views);
   content.step = request.position().step();
   content.optimizer_t = request.position().optimizer_t();
   return content;
@@ -201,8 +179,7 @@ ShardState ShardHost::open(const OpenRequest& request) {
   if (hosted_->loads(request)) {
     const Built& built = *built_;
     lock.unlock();  // a callback waiting for it blocks gRPC's thread for all its streams
-    content = request.content() == OpenRequest::RESTORE ? restored(built, request)
-                                                        : initial(built, request);
+    content = first_content(built, request);
     lock.lock();
   }
   const auto load = [&](const OpenRequest&) { return std::move(content); };

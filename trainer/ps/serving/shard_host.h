@@ -114,8 +114,7 @@ class ShardHost {
   void check(const OpenRequest& request) const MUSTER_REQUIRES(mutex_);
   void build(const OpenRequest& request) MUSTER_REQUIRES(mutex_);
   const Built& built() const;
-  Shard::Content initial(const Built& built, const OpenRequest& request) const;
-  Shard::Content restored(const Built& built, const OpenRequest& request) const;
+  Shard::Content first_content(const Built& built, const OpenRequest& request) const;
   void require_device_locked() const MUSTER_REQUIRES(mutex_);
   template <class Work>
   bool with_shard_locked(const Work& work, bool may_refuse = false) MUSTER_REQUIRES(mutex_);

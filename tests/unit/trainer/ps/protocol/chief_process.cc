@@ -139,7 +139,7 @@ void ChiefProcess::copied() {
     const auto& replies = copies_;
     SimulatedStorage::Folder manifest;
     manifest.generation = member_.generation();
-    if (last) manifest.ended = checkpoint::End::length;
+    manifest.final = last;
     manifest.position = from_message(replies[0].position());
     std::vector<uint64_t> steps;
     for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+
+#include "trainer/checkpoint/store/store.h"
+#include "trainer/compute/optimizer.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::checkpoint {
+
+// Fills the state with which a training begins, or goes on from `from` (null: it begins), for
+// `range` of the optimizer's layout: range.size() floats of the parameters, and as many of each
+// slot. Throws as load() does, and as fill_initial_parameters() does.
+void begin_state(const Store::Found* from, const spec::TrainingSpec& spec,
+                 const compute::Optimizer& optimizer, compute::Range range,
+                 std::span<float> parameters, std::span<const std::span<float>> slots);
+
+}  // namespace muster::checkpoint
