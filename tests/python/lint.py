@@ -141,6 +141,7 @@ def main():
         "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run", "docker/build", "tests/gpu/bundle")),
         "python": passes([sys.executable, "-m", "compileall", "-q"], tracked("*.py")),
         "tree": passes([sys.executable, "tests/python/check_tree.py"]),
+        "pages": passes([sys.executable, "tests/python/check_pages.py"]),
         "clang-tidy": tidy(build, options.since),
     }
     for name in [name for name, passed in checks.items() if not passed]:
