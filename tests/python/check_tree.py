@@ -18,8 +18,9 @@ FOLDERS = ROOT / "tests/python/folders.toml"
 MOST_LINES, MOST_LINES_OF_FUNCTION = 600, 80
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)')
 # What a file without I/O, clock, threads and chance of its own has no use for.
-IMPURE = re.compile(r'#\s*include\s+(<(fstream|random|thread|future|mutex|unistd\.h|fcntl\.h|poll\.h|sys/.*|netinet/.*|grpcpp/.*)>'
-                    r'|"common/(random\.h|system/.*|threads/.*)")|\b(steady|system|high_resolution)_clock::now|clock_gettime')
+IMPURE = re.compile(
+    r"#\s*include\s+(<(fstream|random|thread|future|mutex|unistd\.h|fcntl\.h|poll\.h|sys/.*|netinet/.*|grpcpp/.*)>"
+    r'|"common/(random\.h|system/.*|threads/.*)")|\b(steady|system|high_resolution)_clock::now|clock_gettime')
 
 # Files without a header of their own: programs, the kinds of one thing, which share a header, and parts of one header.
 WITHOUT_HEADER = [
@@ -37,8 +38,9 @@ DECLARED_ELSEWHERE = {
     "trainer/compute/cpu/layers/convolution.cc": {"make_operation"},
     "trainer/images/decode.cc": {"check_pixels", "check_data"}, "trainer/spec/convert.cc": {"name_of"},
     "trainer/spec/fit.cc": {"model_on_data", "training_notes", "note_of_memory"}}
-DEFINITION = re.compile(r"^(?!static|using|return|extern|template|constexpr|typedef|namespace)(?:[A-Za-z][\w:<>,&*\[\] ]*?[ &*])?"
-                        r"((?:\w+(?:<\w*>)?::)*)(~?\w+|operator\S+?)\(", re.MULTILINE)
+DEFINITION = re.compile(
+    r"^(?!static|using|return|extern|template|constexpr|typedef|namespace)(?:[A-Za-z][\w:<>,&*\[\] ]*?[ &*])?"
+    r"((?:\w+(?:<\w*>)?::)*)(~?\w+|operator\S+?)\(", re.MULTILINE)
 
 # Classes of errors that derive from none of the three kinds, because they never leave their file.
 OTHER_ERRORS = {"operator/kube/http/exchange.h"}
@@ -48,13 +50,16 @@ ENDS = {
     "common/net/http_server.cc": "a request is answered with 500",
     "operator/cmd/main.cc": "the end of muster", "operator/local/guard.cc": "the end of the guard",
     "operator/local/hosts/agent.cc": "the end of the agent", "trainer/loop/guard.cc": "the end of muster-trainer",
-    "operator/local/copy/copy_receiver.cc": "the sender is told", "operator/local/hosts/each_host.cc": "the host is named",
+    "operator/local/copy/copy_receiver.cc": "the sender is told",
+    "operator/local/hosts/each_host.cc": "the host is named",
     "operator/controller/controller.cc": "a bug with one job; the others go on",
-    "operator/kube/http/exchange.cc": "the waiting caller throws it", "operator/kube/http/http_transport.cc": "a pool of threads",
+    "operator/kube/http/exchange.cc": "the waiting caller throws it",
+    "operator/kube/http/http_transport.cc": "the pool of threads is there already",
     "operator/cmd/show/display.cc": "a line is shown as it is",
     "trainer/loop/batches/device_threads.cc": "keep() keeps it for the caller",
     "trainer/loop/synchronizers/local_synchronizer.cc": "the end of a training that failed already",
-    "trainer/ps/serving/exchange_streams.cc": "shared memory is refused", "trainer/ps/serving/server.cc": "the caller is told",
+    "trainer/ps/serving/exchange_streams.cc": "shared memory is refused",
+    "trainer/ps/serving/server.cc": "the caller is told",
     "trainer/ps/serving/shard_host.cc": "the sender tries again"}
 CATCH_ALL = re.compile(r"(?ms)^( *)\} catch \((?:\.\.\.|const std::exception&[^)]*)\) \{(.*?)^\1\}")
 
@@ -64,7 +69,8 @@ def line_of(text, at):
 
 
 def is_allowed(folder, patterns):
-    return any(folder == pattern or pattern.endswith("/...") and (folder + "/").startswith(pattern[:-3]) for pattern in patterns)
+    return any(folder == pattern or pattern.endswith("/...") and (folder + "/").startswith(pattern[:-3])
+               for pattern in patterns)
 
 
 def includes(files, folders):
@@ -157,7 +163,8 @@ def complaints(files, folders):
 
 
 def read_tree():
-    patterns = [f"{folder}/*.{ending}" for folder in ("common", "operator", "trainer") for ending in ("h", "cc", "inc", "cu", "cuh")]
+    patterns = [f"{folder}/*.{ending}" for folder in ("common", "operator", "trainer")
+                for ending in ("h", "cc", "inc", "cu", "cuh")]
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     return {name: (ROOT / name).read_text() for name in names if (ROOT / name).is_file()}

@@ -10,7 +10,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import check_pages  # noqa: E402
 
 TREE = "trainer/ps/shard.cc\ntrainer/ps/shard.h\ntests/a_test.cc\ndocs/extending/a.md\nMakefile"
-SOURCES = {"trainer/ps/shard.cc": "void Shard::push() {}", "trainer/ps/shard.h": "class Shard;", "tests/a_test.cc": "TEST(A, Holds)"}
+SOURCES = {"trainer/ps/shard.cc": "void Shard::push() {}", "trainer/ps/shard.h": "class Shard;",
+           "tests/a_test.cc": "TEST(A, Holds)"}
 
 
 def named(text):
@@ -25,8 +26,9 @@ class Links(unittest.TestCase):
         return list(check_pages.links({**self.PAGES, "docs/c.md": text}, exists))
 
     def test_to_files_folders_headings_and_the_web_are_right(self):
-        self.assertEqual(self.found("## Here\n[a](../a.md) [b](../a.md#of-x-and-why) [c](b.md#twice-1) [d](#here)\n[e](../docs)"
-                                    " [f](https://example.org/x#y)\n```\n[g](nothing.md)\n```\n"), [])
+        text = ("## Here\n[a](../a.md) [b](../a.md#of-x-and-why) [c](b.md#twice-1) [d](#here)\n[e](../docs)"
+                " [f](https://example.org/x#y)\n```\n[g](nothing.md)\n```\n")
+        self.assertEqual(self.found(text), [])
 
     def test_that_lead_nowhere_are_found(self):
         self.assertEqual(self.found("[a](a.md)\n\n[b](../a.md#no-heading) [c](b.md#thrice)\n"),
@@ -36,8 +38,9 @@ class Links(unittest.TestCase):
 
 class Names(unittest.TestCase):
     def test_of_files_and_functions_that_are_there_are_right(self):
-        self.assertEqual(named("`shard.cc` of `trainer/ps`, `trainer/ps/<name>.h`, `Shard::push()` and `result.json`, `a b`\n"
-                               "| `trainer/ps/shard.cc`, `shard.h` | `push()` |\n"), [])
+        text = ("`shard.cc` of `trainer/ps`, `trainer/ps/<name>.h`, `Shard::push()` and `result.json`, `a b`\n"
+                "| `trainer/ps/shard.cc`, `shard.h` | `push()` |\n")
+        self.assertEqual(named(text), [])
 
     def test_of_others_are_found(self):
         self.assertEqual(named("`trainer/gone.cc`\n`gone.h` `trainer/<name>.py` `Shard::pull()`\n"),

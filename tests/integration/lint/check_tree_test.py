@@ -45,16 +45,18 @@ class Includes(unittest.TestCase):
 
 class PureFolders(unittest.TestCase):
     def test_have_no_clock_file_or_chance(self):
-        files = {"mid/m.cc": "int x;\nauto now = std::chrono::system_clock::now();\n", "mid/n.cc": "#include <random>\n",
-                 "low/a.cc": "#include <fstream>\n"}
+        files = {"mid/m.cc": "int x;\nauto now = std::chrono::system_clock::now();\n",
+                 "mid/n.cc": "#include <random>\n", "low/a.cc": "#include <fstream>\n"}
         self.assertEqual(found(check_tree.purity, files, FOLDERS),
-                         ["mid/m.cc:2: mid is pure; found system_clock::now", "mid/n.cc:1: mid is pure; found #include <random>"])
+                         ["mid/m.cc:2: mid is pure; found system_clock::now",
+                          "mid/n.cc:1: mid is pure; found #include <random>"])
 
 
 class Sizes(unittest.TestCase):
     def test_of_files_and_functions_have_a_limit(self):
         body = "  f();\n" * 78
-        files = {"low/at_limit.cc": f"void g() {{\n{body}}}\n", "low/long.cc": f"\nvoid g(int a,\n       int b) {{\n{body}}}\n",
+        files = {"low/at_limit.cc": f"void g() {{\n{body}}}\n",
+                 "low/long.cc": f"\nvoid g(int a,\n       int b) {{\n{body}}}\n",
                  "low/large.cc": "int x;\n" * 601, "low/types.h": "struct S {\n" + "  int x;\n" * 90 + "};\n"}
         self.assertEqual(found(check_tree.sizes, files),
                          ["low/long.cc:2: expected a function of at most 80 lines, found 81",
@@ -64,7 +66,8 @@ class Sizes(unittest.TestCase):
 class Definitions(unittest.TestCase):
     def test_are_declared_in_the_header_of_the_same_name(self):
         files = {"low/x.h": "int one();\nclass Two {\n  void go();\n};\n",
-                 "low/x.cc": "int one() { return 1; }\nvoid Two::go() {}\nnamespace {\nint own() { return 2; }\n}  // namespace\n"}
+                 "low/x.cc": "int one() { return 1; }\nvoid Two::go() {}\n"
+                             "namespace {\nint own() { return 2; }\n}  // namespace\n"}
         self.assertEqual(found(check_tree.definitions, files), [])
 
     def test_that_another_header_declares_are_found(self):
