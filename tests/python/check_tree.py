@@ -9,7 +9,6 @@ that differs, and fails if there is one.
 import fnmatch
 import pathlib
 import re
-import subprocess
 import sys
 import tomllib
 
@@ -163,11 +162,9 @@ def complaints(files, folders):
 
 
 def read_tree():
-    patterns = [f"{folder}/*.{ending}" for folder in ("common", "operator", "trainer")
-                for ending in ("h", "cc", "inc", "cu", "cuh")]
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return {name: (ROOT / name).read_text() for name in names if (ROOT / name).is_file()}
+    endings = {".h", ".cc", ".inc", ".cu", ".cuh"}
+    paths = [path for folder in ("common", "operator", "trainer") for path in sorted((ROOT / folder).rglob("*"))]
+    return {str(path.relative_to(ROOT)): path.read_text() for path in paths if path.suffix in endings}
 
 
 def main():
