@@ -89,7 +89,8 @@ def includes(files, folders):
             if header not in files and f"{own}/{header}" in files:
                 header = f"{own}/{header}"
             folder = str(pathlib.PurePath(header).parent)
-            if found[1] == '"' and folder in folders and folder != own and not is_allowed(folder, allowed):
+            ours = folder in folders or header.startswith("tests/")
+            if ours and folder != own and not is_allowed(folder, allowed):
                 yield f"{name}:{number}: {own} may include {', '.join(allowed) or 'no other folder'}; found {header}"
             for start, owner in alone:
                 if header.startswith(start) and owner != own:

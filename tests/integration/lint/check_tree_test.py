@@ -28,10 +28,11 @@ class Includes(unittest.TestCase):
 
     def test_of_a_folder_that_is_not_allowed_are_found_with_file_and_line(self):
         files = {"low/b.cc": '#include "low/a.h"\n\n#include "mid/m.h"\n',
-                 "high/h.cc": '#include "low/wires/w.h"\n'}
+                 "high/h.cc": '#include "low/wires/w.h"\n#include "tests/unit/low/support.h"\n'}
         self.assertEqual(found(check_tree.includes, files, FOLDERS),
                          ["low/b.cc:3: low may include no other folder; found mid/m.h",
-                          "high/h.cc:1: high may include low, mid; found low/wires/w.h"])
+                          "high/h.cc:1: high may include low, mid; found low/wires/w.h",
+                          "high/h.cc:2: high may include low, mid; found tests/unit/low/support.h"])
 
     def test_of_a_library_are_found_outside_the_folder_that_has_it_alone(self):
         files = {"low/wires/w.cc": "#include <cpprest/json.h>\n", "mid/m.cc": "#include <cpprest/json.h>\n"}
