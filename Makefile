@@ -140,7 +140,7 @@ e2e-kueue: build  ## The end-to-end tests with Kueue, which takes as long to bui
 	@deploy/setup/go.sh kueue
 	@$(MAKE) -o build e2e E2E=tests/e2e/test_kueue.py
 
-docs: install  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml
+docs: install  ## Regenerate the references of fields, exit codes, variables and folders, the chart's CRD and deploy/muster.yaml
 	@mkdir -p build
 	@cmake --preset release $(CMAKE_FLAGS) >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS) --target muster print_schema
@@ -153,7 +153,7 @@ docs: install  ## Regenerate the references of fields, exit codes and values, th
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i
 
-lint: build  ## Check style, shell scripts, Python, clang-tidy's findings and the use of mutexes; SINCE=COMMIT: of what changed
+lint: build  ## Check style, shell scripts, Python, includes, pages, clang-tidy's findings and the use of mutexes; SINCE=COMMIT: of what changed
 	@/usr/bin/python3 tests/python/lint.py build/release $(if $(SINCE),--since $(SINCE))
 
 clean:  ## Remove everything that was built

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `make lint` runs: clang-format and shellcheck, Python's own compiler, clang-tidy.
+"""What `make lint` runs: clang-format and shellcheck, Python's own compiler, what the pages say of the tree, clang-tidy.
 
 clang-tidy takes seconds a file, so a clean result is remembered under a hash of everything of this
 repository that it saw (the file, the headers it includes, .clang-tidy, the compile command).
@@ -32,10 +32,10 @@ def tracked(*patterns):
     return [name for name in names.splitlines() if (ROOT / name).is_file()]
 
 
-def passes(command, files):
-    """Runs the command over the files; it prints its own complaints."""
+def passes(command, files=None):
+    """Runs the command, over the files if there are some to be looked at; it prints its own complaints."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(ROOT / "build/pycache")}
-    return not files or subprocess.run(command + files, cwd=ROOT, env=environment).returncode == 0
+    return files == [] or subprocess.run(command + (files or []), cwd=ROOT, env=environment).returncode == 0
 
 
 @functools.cache
@@ -140,6 +140,8 @@ def main():
         "clang-format": passes(["clang-format", "--dry-run", "--Werror"], cpp),
         "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run", "docker/build", "tests/gpu/bundle")),
         "python": passes([sys.executable, "-m", "compileall", "-q"], tracked("*.py")),
+        "tree": passes([sys.executable, "tests/python/check_tree.py"]),
+        "pages": passes([sys.executable, "tests/python/check_pages.py"]),
         "clang-tidy": tidy(build, options.since),
     }
     for name in [name for name, passed in checks.items() if not passed]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what the docs say about fields and exit codes from the schema and the header that decide them:
-docs/training-job.md (all of it) and the tables of docs/exit-codes.md and docs/environment.md. With --check it writes nothing and
-fails if either is not current; ctest runs that.
+"""Writes what the docs say about fields, exit codes, variables and folders from what decides them: docs/training-job.md (all
+of it) and the tables of docs/exit-codes.md, docs/environment.md and docs/architecture.md. With --check it writes nothing and
+fails if one of them is not current; ctest runs that.
 
     build/release/bin/print_schema | tests/python/make_reference.py
 """
@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import sys
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTRODUCTION = """# TrainingJob: every field
@@ -123,6 +124,14 @@ def variables(rows):
         yield f"| `{row['name']}` | {row['setter']} | {row['meaning']} |\n"
 
 
+def folders():
+    yield "| folder | decides | may include |\n|---|---|---|\n"
+    for name, folder in tomllib.loads((ROOT / "tests/python/folders.toml").read_text()).items():
+        pure = "; pure" if folder.get("pure") else ""
+        allowed = ", ".join(folder["may_include"]) or "–"
+        yield f"| `{name}` | {folder['decides']}{pure} | {allowed} |\n"
+
+
 def with_table(path, name, lines):
     """The page with its table between `<!-- name -->` and `<!-- end of name -->` made anew."""
     return re.sub(rf"(?s)(<!-- {name} -->\n).*(?=<!-- end of {name} -->)",
@@ -131,10 +140,11 @@ def with_table(path, name, lines):
 
 def main(check):
     source = json.load(sys.stdin)
-    codes, environment = ROOT / "docs/exit-codes.md", ROOT / "docs/environment.md"
+    codes, environment, architecture = [ROOT / f"docs/{page}.md" for page in ("exit-codes", "environment", "architecture")]
     files = {ROOT / "docs/training-job.md": reference(source["schema"]),
              codes: with_table(codes, "codes", exit_codes()),
-             environment: with_table(environment, "variables", variables(source["variables"]))}
+             environment: with_table(environment, "variables", variables(source["variables"])),
+             architecture: with_table(architecture, "folders", folders())}
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     for path in stale:
         if check:

@@ -110,8 +110,8 @@ bool ReplicaObserver::is_lost(const Pod& pod) {
 
 // Whether a pod is taken for lost: its node has not renewed its Lease for a while, and rank 0
 // misses the pod or is itself silent on that node. The pod stays given up until its node is heard
-// of again. Two live pods of one index do no harm if they run muster-trainer (docs/decisions.md, 1
-// and 10).
+// of again. Two live pods of one index do no harm if they run muster-trainer (decisions 1 and 10 of
+// docs/decisions.md).
 bool ReplicaObserver::is_given_up(const api::TrainingJob& job, const View& view, const Pod& pod,
                                   const ObservedReplica& replica) {
   if (pod.node.empty() || job.training.is_null()) return false;

@@ -100,6 +100,14 @@ Json* member_like(Json* parent, const char* name, const Json& empty) {
   return value.type() == empty.type() ? &value : nullptr;
 }
 
+// Has the status show the end of the log of an init container that fails.
+void tell_last_words(Json& spec) {
+  if (!member(spec, "initContainers").is_array()) return;
+  for (Json& container : spec["initContainers"])
+    if (container.is_object() && !container.contains("terminationMessagePolicy"))
+      container["terminationMessagePolicy"] = "FallbackToLogsOnError";
+}
+
 }  // namespace
 
 Json owner_reference(const api::TrainingJob& job) {
@@ -129,14 +137,6 @@ void drop_variables(Json& containers, bool (*drops)(const std::string&)) {
     }
     container["env"] = std::move(kept);
   }
-}
-
-// Has the status show the end of the log of an init container that fails.
-void tell_last_words(Json& spec) {
-  if (!member(spec, "initContainers").is_array()) return;
-  for (Json& container : spec["initContainers"])
-    if (container.is_object() && !container.contains("terminationMessagePolicy"))
-      container["terminationMessagePolicy"] = "FallbackToLogsOnError";
 }
 
 Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,

@@ -18,9 +18,9 @@ namespace muster::ps {
 
 class ShardPolicy;
 
-// One shard of the parameters and its protocol: a state machine without network, clock or threads.
-// Members reach it through sessions (a stream, or memory shared with it); a call returns the
-// answers that have become due, for any sessions.
+// One shard of the parameters and its protocol: a state machine without network or clock, whose
+// threads only share the arithmetic of an update. Members reach it through sessions (a stream, or
+// memory shared with it); a call returns the answers that have become due, for any sessions.
 //
 // The shard holds parameters, slots and sums, updates them, and logs the updates. Its policy
 // decides when there is an update, of which pushes, and who is answered when.
