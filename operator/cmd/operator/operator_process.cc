@@ -67,8 +67,11 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
       events_(transport_, kComponent),
       cluster_(transport_, options_.cluster, environment()),
       queued_(cluster_, transport_, cluster_.jobs(), options_.cluster.pods, options_.kueue,
-              queue_environment()),
-      tfjobs_(queued_, transport_, cluster_.jobs(), options_.tfjobs, tfjob_environment()),
+              environment(), [this] { return are_synced(of_queues_); }),
+      tfjobs_(queued_, transport_, cluster_.jobs(), options_.tfjobs, environment(),
+              [this](kube::TfJobCluster::Count count, const std::string& name_space) {
+                metrics_.count_tfjob(count, name_space);
+              }),
       controller_(tfjobs_, report_trouble, {}, &metrics_) {
   watch(cluster_.jobs(), kube::training_jobs(), "", &needed_);
   // Other jobs are run although the definitions of TFJobs and queues may be missing.
@@ -92,19 +95,6 @@ kube::Environment OperatorProcess::environment() {
   environment.leads = [this] { return !options_.elects_leader || election_.leads(); };
   environment.watcher = &metrics_;
   return environment;
-}
-
-kube::QueuedCluster::Environment OperatorProcess::queue_environment() {
-  const kube::Environment shared = environment();
-  return {shared.wake, shared.leads, [this] { return are_synced(of_queues_); }};
-}
-
-kube::TfJobCluster::Environment OperatorProcess::tfjob_environment() {
-  const kube::Environment shared = environment();
-  return {shared.wake, shared.emit, shared.leads,
-          [this](kube::TfJobCluster::Count count, const std::string& name_space) {
-            metrics_.count_tfjob(count, name_space);
-          }};
 }
 
 void OperatorProcess::wake(const std::string& key, api::Time at) {

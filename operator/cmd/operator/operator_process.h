@@ -73,8 +73,6 @@ class OperatorProcess {
 
  private:
   kube::Environment environment();
-  kube::QueuedCluster::Environment queue_environment();
-  kube::TfJobCluster::Environment tfjob_environment();
   void wake(const std::string& key, api::Time at);
   // The reflectors that are begun are put into `group`; null: nobody waits for them.
   using Reflectors = std::vector<const kube::Reflector*>;

@@ -9,6 +9,11 @@
 
 namespace muster::kube {
 
+EventSubject subject_of(const Resource& resource, const std::string& name_space,
+                        const std::string& name, const std::string& uid) {
+  return {resource.api_version(), resource.kind, name_space, name, uid};
+}
+
 namespace {
 
 constexpr size_t kLongestMessage = 1'024;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "operator/kube/api/objects.h"
+#include "operator/kube/api/resource.h"
 
 namespace muster::kube {
 
@@ -20,6 +21,9 @@ struct EventSubject {
   std::string uid;
   auto operator<=>(const EventSubject&) const = default;
 };
+
+EventSubject subject_of(const Resource& resource, const std::string& name_space,
+                        const std::string& name, const std::string& uid);
 
 struct EventText {
   bool warning = false;

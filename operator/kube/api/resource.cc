@@ -57,6 +57,10 @@ Resource leases() {
 Resource deployments() {
   return {"apps", "v1", "deployments", "Deployment"};
 }
+Resource tfjobs() {
+  return {"kubeflow.org", "v1", "tfjobs", "TFJob"};
+}
+
 Resource training_jobs() {
   return {"muster.dev", "v1alpha1", "trainingjobs", "TrainingJob"};
 }

@@ -29,5 +29,6 @@ Resource events();
 Resource leases();
 Resource deployments();
 Resource training_jobs();  // muster.dev/v1alpha1
+Resource tfjobs();         // kubeflow.org/v1
 
 }  // namespace muster::kube

@@ -27,6 +27,7 @@ constexpr auto kAskAgainAboutRequest = 30s;
 // when it goes.
 constexpr auto kUnwatchedTrusted = 10s;
 constexpr auto kFirstLook = 2s;  // at pods that were created
+constexpr auto kNameIsHeld = 5s;
 
 bool is_ours(const api::TrainingJob& job) {
   return job.managed_by == api::kManagedByMuster;
@@ -304,7 +305,12 @@ void KubeCluster::create(const api::TrainingJob& job,
   belongings_.ensure(job, now() - kUnwatchedTrusted);
   // The job is woken because the status of a pod that hangs does not change.
   if (!replicas.empty()) environment_.wake(key_of(job), now() + kFirstLook);
-  job_pods_.create(job, replicas, [&] { return is_wanted(job); });
+  try {
+    job_pods_.create(job, replicas, [&] { return is_wanted(job); });
+  } catch (const NameIsHeld& error) {  // a replica may have to wait: that is no trouble of the pass
+    emit(job, {plan::Event::Kind::normal, "PodNameIsHeld", error.what()});
+    environment_.wake(key_of(job), now() + kNameIsHeld);
+  }
 }
 
 // Whether the view still has the job, and nobody has asked to delete it.
@@ -319,9 +325,11 @@ void KubeCluster::remove(const api::TrainingJob& job,
 }
 
 void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
-  const Resource resource = training_jobs();
-  environment_.emit({resource.api_version(), resource.kind, job.name_space, job.name, job.uid},
-                    {event.kind == plan::Event::Kind::warning, event.reason, event.message});
+  const EventText text{event.kind == plan::Event::Kind::warning, event.reason, event.message};
+  environment_.emit(subject_of(training_jobs(), job.name_space, job.name, job.uid), text);
+  // Users of a TFJob do not look at its TrainingJob.
+  if (is_tfjob(job) && !is_told_by_tfjob(event.reason))
+    environment_.emit(subject_of(tfjobs(), job.name_space, job.tfjob.name, job.tfjob.uid), text);
 }
 
 void KubeCluster::remove_job(const api::TrainingJob& job) {

@@ -38,11 +38,13 @@ bool runs(const plan::Observed& observed) {
 
 QueuedCluster::QueuedCluster(cluster::Cluster& inner, Transport& transport,
                              const Store<WholeObject>& training_jobs, PodSettings pods,
-                             bool enabled, Environment environment)
-    : inner_(inner),
+                             bool enabled, Environment environment,
+                             std::function<bool()> sees_queues)
+    : ForwardingCluster(inner),
       pods_(std::move(pods)),
       enabled_(enabled),
       environment_(std::move(environment)),
+      sees_queues_(std::move(sees_queues)),
       transport_(transport, environment_.leads),
       client_(transport_),
       training_jobs_(training_jobs),
@@ -95,7 +97,7 @@ std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
   if (!job) forget(key);
   if (!enabled_ || !job || !may_queue(*job)) return job;
   const std::optional<QueueRequest> request = request_of(*job);
-  if (request && !environment_.sees_queues()) {
+  if (request && !sees_queues_()) {
     tell_of_missing_queues(*job);
     throw Unavailable("the Workloads and ResourceFlavors of Kueue are not in view yet");
   }

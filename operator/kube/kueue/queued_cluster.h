@@ -6,9 +6,10 @@
 #include <string>
 
 #include "common/threads/mutex.h"
-#include "operator/cluster/cluster.h"
+#include "operator/cluster/forwarding_cluster.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/cache/store.h"
+#include "operator/kube/cluster/environment.h"
 #include "operator/kube/http/leader_transport.h"
 #include "operator/kube/kueue/workload.h"
 
@@ -17,39 +18,22 @@ namespace muster::kube {
 // A Cluster whose jobs may wait in queues of Kueue (workload.h): a job that names a queue runs only
 // while its Workload is admitted, on the nodes and with the workers that were admitted. All the
 // rest is the cluster's below it. Thread-safe as that cluster.
-class QueuedCluster final : public cluster::Cluster {
+class QueuedCluster final : public cluster::ForwardingCluster {
  public:
-  struct Environment {
-    std::function<void(const std::string& key, api::Time at)> wake;
-    std::function<bool()> leads;
-    // Whether Workloads and ResourceFlavors are in view. Until then jobs in queues are left alone.
-    std::function<bool()> sees_queues;
-  };
-
   // `training_jobs` is the view of `inner`. All references must outlive it. With `enabled` false
-  // it does nothing of its own.
+  // it does nothing of its own. `sees_queues` says whether Workloads and ResourceFlavors are in
+  // view: until then jobs in queues are left alone.
   QueuedCluster(cluster::Cluster& inner, Transport& transport,
                 const Store<WholeObject>& training_jobs, PodSettings pods, bool enabled,
-                Environment environment);
+                Environment environment, std::function<bool()> sees_queues);
 
   // Reflectors fill these: Workloads with the label muster.dev/job, and ResourceFlavors.
   Store<WholeObject>& workloads() { return workloads_; }
   Store<WholeObject>& flavors() { return flavors_; }
 
-  api::Time now() const override { return inner_.now(); }
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
-  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override {
-    inner_.create(job, replicas);
-  }
-  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override {
-    inner_.remove(job, replicas);
-  }
-  void emit(const api::TrainingJob& job, const plan::Event& event) override {
-    inner_.emit(job, event);
-  }
-  void remove_job(const api::TrainingJob& job) override { inner_.remove_job(job); }
 
  private:
   void workload_changed(const WholeObject* before, const WholeObject* after);
@@ -74,10 +58,10 @@ class QueuedCluster final : public cluster::Cluster {
   std::string trouble_of(const std::string& key) const;
   void forget(const std::string& key);
 
-  cluster::Cluster& inner_;
   const PodSettings pods_;
   const bool enabled_;
   const Environment environment_;
+  const std::function<bool()> sees_queues_;
   LeaderTransport transport_;
   const Client client_;
   const Store<WholeObject>& training_jobs_;

@@ -1,6 +1,7 @@
 #include "operator/kube/pods/tfjob_pods.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/documents/json.h"
 #include "operator/api/templates.h"
@@ -75,6 +76,12 @@ Json sparse_cluster(const Json& cluster, const Json& task, const Address& addres
 
 bool is_tfjob(const api::TrainingJob& job) {
   return !job.tfjob.name.empty();
+}
+
+bool is_told_by_tfjob(const std::string& reason) {
+  static const std::set<std::string> told = {"Started", "Running",   "Restarting", "Suspended",
+                                             "Resumed", "Succeeded", "Failed"};
+  return told.contains(reason);
 }
 
 std::string tfjob_base_name(const api::TrainingJob& job) {

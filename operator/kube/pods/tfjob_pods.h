@@ -23,6 +23,10 @@ using Address = std::function<std::string(api::Role, int)>;  // "host:port" of a
 
 bool is_tfjob(const api::TrainingJob& job);
 
+// Whether a change of the TFJob's conditions tells what an event of its TrainingJob with this
+// reason does.
+bool is_told_by_tfjob(const std::string& reason);
+
 // Returns the first part of the names of pods and Services: the TFJob's name. If the names would be
 // longer than the 63 characters that a Service may have, it is the TrainingJob's name instead.
 std::string tfjob_base_name(const api::TrainingJob& job);

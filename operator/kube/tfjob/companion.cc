@@ -30,10 +30,6 @@ void drop_reserved_variables(Json& replica_specs) {
 
 }  // namespace
 
-Resource tfjobs() {
-  return {"kubeflow.org", "v1", "tfjobs", "TFJob"};
-}
-
 bool is_taken(const Json& tfjob, TakenTfJobs taken) {
   if (taken == TakenTfJobs::none) return false;
   const std::string manager = string_or(member(member(tfjob, "spec"), "runPolicy"), "managedBy",

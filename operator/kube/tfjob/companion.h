@@ -10,8 +10,6 @@ namespace muster::kube {
 // A TFJob (kubeflow.org/v1) is run by a TrainingJob that it owns, its companion: what is planned,
 // placed and remembered is the companion's. These functions translate the one into the other.
 
-Resource tfjobs();
-
 // The TFJobs that this operator runs, by spec.runPolicy.managedBy.
 enum class TakenTfJobs {
   none,

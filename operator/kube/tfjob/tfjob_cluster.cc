@@ -51,21 +51,15 @@ bool is_not_accepted(const Json& companion) {
   return accepted != nullptr && !accepted->status && status.records.empty();
 }
 
-// Whether write_status() tells the same of a TFJob, in the words of kubeflow.org/v1.
-bool is_told_otherwise(const std::string& reason) {
-  static const std::set<std::string> told = {"Started", "Running",   "Restarting", "Suspended",
-                                             "Resumed", "Succeeded", "Failed"};
-  return told.contains(reason);
-}
-
 }  // namespace
 
 TfJobCluster::TfJobCluster(cluster::Cluster& inner, Transport& transport,
                            Store<WholeObject>& training_jobs, Settings settings,
-                           Environment environment)
-    : inner_(inner),
+                           Environment environment, Counting count)
+    : ForwardingCluster(inner),
       settings_(std::move(settings)),
       environment_(std::move(environment)),
+      count_(std::move(count)),
       transport_(transport, environment_.leads),
       client_(transport_),
       training_jobs_(training_jobs),
@@ -84,7 +78,7 @@ void TfJobCluster::tfjob_changed(const WholeObject* before, const WholeObject* a
     if (after == nullptr) long_names_.erase(key);
   }
   if (is_gone && is_taken(before->json(), settings_.taken) && environment_.leads())
-    environment_.count(Count::deleted, meta.name_space);
+    count_(Count::deleted, meta.name_space);
   const bool same = before != nullptr && after != nullptr && !is_gone &&
                     before->meta.generation == after->meta.generation &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
@@ -178,14 +172,14 @@ void TfJobCluster::tell_of_taken_name(const Json& tfjob, const Json& other) {
 void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   try {
     client_.create(training_jobs(), companion_of(tfjob, settings_.gang_scheduler));
-    environment_.count(Count::created, name_of(tfjob).name_space);
+    count_(Count::created, name_of(tfjob).name_space);
     log::info(key + ": a TrainingJob is made for the TFJob", {{"job", key}});
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
     // It counts among the failed ones, so it does among the created ones.
     if (!is_tfjob_finished(member(tfjob, "status")))
-      environment_.count(Count::created, name_of(tfjob).name_space);
+      count_(Count::created, name_of(tfjob).name_space);
     write_status(tfjob, refused_tfjob_status(tfjob, why_refused(tfjob, error), now()));
   }
 }
@@ -308,39 +302,17 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
     const std::string type = news["type"];
     if (type == "Created") continue;
     emit(tfjob, {type == "Failed" || type == "Restarting", news["reason"], news["message"]});
-    if (type == "Succeeded") environment_.count(Count::successful, name.name_space);
-    if (type == "Failed") environment_.count(Count::failed, name.name_space);
-    if (type == "Restarting") environment_.count(Count::restarted, name.name_space);
+    if (type == "Succeeded") count_(Count::successful, name.name_space);
+    if (type == "Failed") count_(Count::failed, name.name_space);
+    if (type == "Restarting") count_(Count::restarted, name.name_space);
   }
   if (is_tfjob_finished(status)) environment_.wake(companion_key(name), now());  // time to live
 }
 
-// Pods of one replica have one name, so that a replica may have to wait for one. That is no trouble
-// of the pass.
-void TfJobCluster::create(const api::TrainingJob& job,
-                          std::span<const plan::CreateReplica> replicas) {
-  try {
-    inner_.create(job, replicas);
-  } catch (const NameIsHeld& error) {
-    emit(job, {plan::Event::Kind::normal, "PodNameIsHeld", error.what()});
-    environment_.wake(key_of(job), now() + kAgain);
-  }
-}
-
 void TfJobCluster::emit(const Json& tfjob, EventText text) const {
-  const Resource resource = kube::tfjobs();
   const ObjectName name = name_of(tfjob);
-  environment_.emit(
-      {resource.api_version(), resource.kind, name.name_space, name.name, uid_of(tfjob)},
-      std::move(text));
-}
-
-// The TFJob gets the events of its TrainingJob too, at which its users do not look.
-void TfJobCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
-  inner_.emit(job, event);
-  if (is_told_otherwise(event.reason)) return;
-  if (const std::optional<Json> tfjob = tfjob_of(job))
-    emit(*tfjob, {event.kind == plan::Event::Kind::warning, event.reason, event.message});
+  environment_.emit(subject_of(kube::tfjobs(), name.name_space, name.name, uid_of(tfjob)),
+                    std::move(text));
 }
 
 }  // namespace muster::kube

@@ -7,10 +7,10 @@
 
 #include "common/error.h"
 #include "common/threads/mutex.h"
-#include "operator/cluster/cluster.h"
+#include "operator/cluster/forwarding_cluster.h"
 #include "operator/kube/api/client.h"
-#include "operator/kube/api/event_ledger.h"
 #include "operator/kube/cache/store.h"
+#include "operator/kube/cluster/environment.h"
 #include "operator/kube/http/leader_transport.h"
 #include "operator/kube/tfjob/companion.h"
 
@@ -19,7 +19,7 @@ namespace muster::kube {
 // A Cluster whose jobs may be TFJobs: before a job is looked at, its TFJob gets the TrainingJob
 // that runs it (companion.h), and whenever the job's status has changed, the TFJob's follows. All
 // the rest is the cluster's below it. Keys are those of TrainingJobs. Thread-safe as that cluster.
-class TfJobCluster final : public cluster::Cluster {
+class TfJobCluster final : public cluster::ForwardingCluster {
  public:
   struct Settings {
     TakenTfJobs taken = TakenTfJobs::none;
@@ -29,32 +29,19 @@ class TfJobCluster final : public cluster::Cluster {
   // The training-operator counts these of its jobs.
   enum class Count { created, deleted, successful, failed, restarted };
 
-  struct Environment {
-    std::function<void(const std::string& key, api::Time at)> wake;
-    std::function<void(const EventSubject& subject, EventText text)> emit;
-    std::function<bool()> leads;
-    std::function<void(Count count, const std::string& name_space)> count;
-  };
+  using Counting = std::function<void(Count count, const std::string& name_space)>;
 
   // `training_jobs` is the view of `inner`. All references must outlive it.
   TfJobCluster(cluster::Cluster& inner, Transport& transport, Store<WholeObject>& training_jobs,
-               Settings settings, Environment environment);
+               Settings settings, Environment environment, Counting count);
 
   // A Reflector fills it.
   Store<WholeObject>& tfjobs() { return tfjobs_; }
   // Returns the keys of the companions of all TFJobs in view.
   std::set<std::string> keys() const;
 
-  api::Time now() const override { return inner_.now(); }
   std::optional<api::TrainingJob> get(const std::string& key) override;
-  plan::Observed observe(const api::TrainingJob& job) override { return inner_.observe(job); }
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
-  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override;
-  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override {
-    inner_.remove(job, replicas);
-  }
-  void emit(const api::TrainingJob& job, const plan::Event& event) override;
-  void remove_job(const api::TrainingJob& job) override { inner_.remove_job(job); }
 
  private:
   void tfjob_changed(const WholeObject* before, const WholeObject* after);
@@ -79,9 +66,9 @@ class TfJobCluster final : public cluster::Cluster {
   void write_status(const Json& tfjob, const Json& status);
   void emit(const Json& tfjob, EventText text) const;
 
-  cluster::Cluster& inner_;
   const Settings settings_;
   const Environment environment_;
+  const Counting count_;
   LeaderTransport transport_;
   const Client client_;
   Store<WholeObject>& training_jobs_;

@@ -28,31 +28,32 @@ int attempt_of(const Json& pod) {
 
 }  // namespace
 
+Environment KubeWorld::environment() {
+  Environment environment;
+  environment.now = [this] { return time; };
+  environment.wake = [this](const std::string& key, api::Time at) { wake(key, at); };
+  environment.emit = [this](const EventSubject& subject, const EventText& text) {
+    const bool of_tfjob = subject.kind == "TFJob";
+    events.push_back((of_tfjob ? "TFJob " : "") + subject.name + ": " + text.reason);
+    if (!of_tfjob) messages.push_back(text.message);
+  };
+  environment.leads = [this] { return leads; };
+  environment.watcher = this;
+  environment.ask_progress = ask_progress;
+  environment.boot_time = [this] { return BootTime(time.time_since_epoch()); };
+  return environment;
+}
+
 KubeWorld::Operator::Operator(KubeWorld& world)
     : cluster(world.server,
               {pod_settings(world.allowed_accounts), http_peers(), 20, world.pods_at_a_time_},
-              {[&world] { return world.time; },
-               [&world](const std::string& key, api::Time at) { world.wake(key, at); },
-               [&world](const EventSubject& subject, const EventText& text) {
-                 world.events.push_back(subject.name + ": " + text.reason);
-                 world.messages.push_back(text.message);
-               },
-               [&world] { return world.leads; }, &world, world.ask_progress,
-               [&world] { return BootTime(world.time.time_since_epoch()); }}),
+              world.environment()),
       queued(cluster, world.server, cluster.jobs(), pod_settings(world.allowed_accounts),
-             /*enabled=*/true,
-             {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
-              [&world] { return world.leads; }, [&world] { return world.sees_queues; }}),
-      tfjobs(queued, world.server, cluster.jobs(), {TakenTfJobs::all, ""},
-             {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
-              [&world](const EventSubject& subject, const EventText& text) {
-                if (subject.kind == "TFJob")
-                  world.events.push_back("TFJob " + subject.name + ": " + text.reason);
-              },
-              [&world] { return world.leads; },
-              [&world](TfJobCluster::Count count, const std::string&) {
-                ++world.tfjobs_counted[count];
-              }}),
+             /*enabled=*/true, world.environment(), [&world] { return world.sees_queues; }),
+      tfjobs(queued, world.server, cluster.jobs(), {TakenTfJobs::all, ""}, world.environment(),
+             [&world](TfJobCluster::Count count, const std::string&) {
+               ++world.tfjobs_counted[count];
+             }),
       controller(
           tfjobs, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {}, nullptr,
           [&world] { return controller::Moment(world.time.time_since_epoch()); },

@@ -69,6 +69,8 @@ class KubeWorld : public Watcher {
     TfJobCluster tfjobs;
     controller::Controller controller;
   };
+  Environment environment();
+
   const size_t pods_at_a_time_;
   std::unique_ptr<Operator> operator_;
   std::vector<std::unique_ptr<Operator>> paused_;
