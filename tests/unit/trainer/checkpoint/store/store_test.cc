@@ -1,5 +1,6 @@
 #include "trainer/checkpoint/store/store.h"
 
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -340,6 +341,32 @@ TEST_F(StoreTest, SaysThatALeaseCannotBeWritten) {
   EXPECT_THROW(store.lease(*found, "evaluator"), WriteError);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
+}
+
+// Another user than root may not remove what is in a folder that it cannot write.
+TEST_F(StoreTest, TellsOnceOfACheckpointThatCannotBeRemoved) {
+  publish_step(*std::make_unique<Store>(directory_, 2), 100);
+  publish_step(*std::make_unique<Store>(directory_, 2), 200);
+  const Store store(directory_, 1);
+  fs::permissions(folder_.path(), fs::perms(0755));
+  fs::permissions(directory_, fs::perms(0555));
+  constexpr uid_t kNobody = 65534;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  ::setfsuid(kNobody);
+  store.prune();
+  store.prune();
+  ::setfsuid(::geteuid());
+  const std::string log =
+      testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  fs::permissions(directory_, fs::perms(0755));
+  const std::string told = "the checkpoint " + (directory_ / "ckpt-100-g1").string() +
+                           " cannot be removed, and its room is not given back: Permission denied";
+  EXPECT_THAT(log, HasSubstr(told));
+  EXPECT_EQ(log.find(told), log.rfind(told)) << log;
+  EXPECT_THAT(names(store), ElementsAre("ckpt-200-g1", "ckpt-100-g1"));
+  store.prune();
+  EXPECT_THAT(names(store), ElementsAre("ckpt-200-g1"));
 }
 
 TEST_F(StoreTest, ClearsWhatADeadWriterLeftLongAgo) {
