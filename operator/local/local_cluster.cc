@@ -211,6 +211,13 @@ void LocalCluster::create_one(const api::TrainingJob& job, const plan::CreateRep
   wake();
 }
 
+// The log is where people look; that it cannot be written is no reason to say nothing elsewhere.
+void LocalCluster::tell_in_log(const ObservedReplica& seen, const std::string& line) const {
+  std::ofstream log(setting_.directory.log(replica_name(job_, seen.role, seen.index)),
+                    std::ios::app);
+  log << "muster: " << line << '\n';
+}
+
 // A full disk is waited for. Whatever else keeps a process from being started is the end of this
 // attempt, so that it counts, and the next one comes after a pause that grows.
 void LocalCluster::try_to_start(Replica& replica) {
@@ -219,6 +226,7 @@ void LocalCluster::try_to_start(Replica& replica) {
     replica.seen.exit_code = kUnavailable;
     replica.seen.last_line = error.what();
     settle_end(replica.seen);
+    tell_in_log(replica.seen, error.what());
   };
   try {
     start(replica);

@@ -25,7 +25,7 @@ TEST(MusterRun, names_the_limit_of_descriptors_whatever_it_keeps_from_being_done
     EXPECT_LT(most, kEnough);
     EXPECT_THAT(code, AnyOf(kUnavailable, kCannotWrite)) << run->output();
     EXPECT_THAT(run->output(), HasSubstr("Too many open files (ulimit -n)"));
-    if (run->output().find("\"cannot start sh: Too many open files (ulimit -n)\"") !=
+    if (run->output().find("muster: cannot start sh: Too many open files (ulimit -n)\n") !=
         std::string::npos) {
       some_replica_was_not_started = true;
       EXPECT_THAT(run->output(), HasSubstr("no restart is allowed (backoffLimit)"));
