@@ -56,7 +56,7 @@ TEST(MusterRun, shows_that_a_full_disk_keeps_a_training_from_its_checkpoints) {
     checkpoint: {everySeconds: 0.2}
 )"));
   const std::filesystem::path faults = job.folder() / "faults";
-  write_file_atomically(faults, "full ckpt-");
+  write_file_atomically(faults, "full manifest");
   job.set("LD_PRELOAD", MUSTER_STORAGE_FAULTS);
   job.set("MUSTER_FAULTS", faults.string());
   job.set("MUSTER_FAULTS_BELOW", (job.directory() / "checkpoints").string());
