@@ -46,7 +46,7 @@ find_go() {
   go=$toolchain/bin/go
 }
 
-# What the linker is told for helm, so that it knows its own version; nothing for another module.
+# What the linker is told for helm, so that it knows its own version; nothing for any other module.
 helm_flags() {
   sed -n 's/^.*[[:space:]]helm.sh\/helm\/v3 \(v[^ ]*\).*$/ -X helm.sh\/helm\/v3\/internal\/version.version=\1/p' "$1/go.mod"
 }
