@@ -45,7 +45,7 @@ constexpr Described kCodes[] = {
     {142, false, "terminated (SIGALRM)"},
     {kTerminated, false, "terminated (SIGTERM)"},
     {152, false, "terminated (SIGXCPU)"},
-    {153, false, "terminated (SIGXFSZ)"},
+    {153, false, "terminated (SIGXFSZ): a file grew beyond ulimit -f"},
     {159, false, "terminated (SIGSYS)"},
 };
 

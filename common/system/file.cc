@@ -37,7 +37,8 @@ bool is_lasting(int error) {
     case EISDIR:
     case ELOOP:
     case ENAMETOOLONG:
-    case EFBIG:  // a limit of this process
+    case EFBIG:   // a limit of this process
+    case EMFILE:  // likewise
     case ENOSYS:
     case EOPNOTSUPP:
     case EXDEV:

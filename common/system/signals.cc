@@ -15,6 +15,10 @@ Descriptor watch_signals(std::initializer_list<int> numbers) {
   return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+void survive_large_writes() {
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
 std::optional<int> read_signal(const Descriptor& signals) {
   signalfd_siginfo info{};
   if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;

@@ -12,6 +12,10 @@ namespace muster {
 // from now on. The descriptor is invalid if there are none left; errno says why.
 Descriptor watch_signals(std::initializer_list<int> numbers);
 
+// Lets a write beyond the limit that `ulimit -f` sets fail with EFBIG, which an error can name,
+// where the system would end this process. Programs that this one starts have to do so themselves.
+void survive_large_writes();
+
 // Returns the number of a signal that has come; nothing if there is none. Does not wait.
 std::optional<int> read_signal(const Descriptor& signals);
 

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cerrno>
+#include <exception>
+#include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -15,11 +18,24 @@ inline std::string system_words(int error) {
       return words + " (ulimit -n)";
     case EFBIG:
       return words + " (ulimit -f)";
+    case EAGAIN:  // of fork() and of threads
+      return words + " (of the machine, or ulimit -u or -v)";
     case ENOMEM:
       return words + " (of the machine, or ulimit -v)";
     default:
       return words;
   }
+}
+
+// Returns the words for an exception by which the standard library says that the process has
+// reached a limit; nothing for any other.
+inline std::optional<std::string> limit_words(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return "out of memory: " + system_words(ENOMEM);
+  const auto* by_system = dynamic_cast<const std::system_error*>(&error);
+  if (by_system == nullptr || by_system->code() != std::errc::resource_unavailable_try_again)
+    return std::nullopt;
+  return "cannot start a thread: " + system_words(EAGAIN);
 }
 
 }  // namespace muster

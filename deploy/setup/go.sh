@@ -3,7 +3,8 @@
 # for and once for each version:
 #   go.sh TOOL...    e.g. go.sh etcd kube-apiserver; without arguments, lists the tools
 # A tool is built in a cache that outlives clones (~/.cache/muster, else build/cache), in a folder named after
-# its module's go.mod and go.sum, and linked from build/tools. Says nothing where all are there.
+# its module's go.mod and go.sum, and what its linker is told for helm, and linked from build/tools. Says nothing
+# where all are there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -45,13 +46,16 @@ find_go() {
   go=$toolchain/bin/go
 }
 
+# What the linker is told for helm, so that it knows its own version; nothing for any other module.
+helm_flags() {
+  sed -n 's/^.*[[:space:]]helm.sh\/helm\/v3 \(v[^ ]*\).*$/ -X helm.sh\/helm\/v3\/internal\/version.version=\1/p' "$1/go.mod"
+}
+
 # What the linker is told, so that a program of Kubernetes, and helm, knows its own version.
 ld_flags() {
   local version major minor
-  version=$(sed -n 's/^.*[[:space:]]helm.sh\/helm\/v3 \(v[^ ]*\).*$/\1/p' "$1/go.mod")
-  [ -z "$version" ] || { printf '%s' "-s -w -X helm.sh/helm/v3/internal/version.version=$version"; return 0; }
   version=$(sed -n 's/^.*[[:space:]]k8s.io\/kubernetes v\([^ ]*\).*$/\1/p' "$1/go.mod")
-  printf '%s' "-s -w"
+  printf '%s' "-s -w" "$(helm_flags "$1")"
   [ -n "$version" ] || return 0
   IFS=. read -r major minor _ <<<"$version"
   printf ' -X k8s.io/component-base/version.%s' "gitVersion=v$version" "gitMajor=$major" "gitMinor=$minor"
@@ -76,7 +80,7 @@ build() {
 for tool; do
   read -r module package <<<"${packages[$tool]:-}"
   [ -n "$module" ] || { echo "go.sh: no tool is called $tool; there are: $("$0" | xargs)" >&2; exit 64; }
-  digest=$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-12)
+  digest=$({ cat "$module/go.mod" "$module/go.sum"; helm_flags "$module"; } | sha256sum | cut -c1-12)
   file=$cache/$(basename "$module")-$digest/$tool
   [ -x "$file" ] || build "$module" "$package" "$file"
   ln -sfn "$file" "build/tools/$tool"

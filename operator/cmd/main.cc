@@ -12,6 +12,8 @@
 #include "common/program/program_texts.h"
 #include "common/program/usage.h"
 #include "common/system/file.h"
+#include "common/system/signals.h"
+#include "common/system/system_words.h"
 #include "operator/cmd/cluster/cluster_commands.h"
 #include "operator/cmd/local/commands.h"
 
@@ -465,6 +467,7 @@ int run_guarded(int argc, char** argv) {
   } catch (const Unavailable& error) {
     return fail(error, kUnavailable);
   } catch (const std::exception& error) {
+    if (const auto limit = limit_words(error)) return fail(Unavailable(*limit), kUnavailable);
     return fail(error, kInternal);
   }
 }
@@ -476,6 +479,7 @@ int run_guarded(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace muster;
   occupy_standard_descriptors();
+  survive_large_writes();
   setenv("MUSTER_LOG_FORMAT", "text", 0);  // for people, whatever standard error is
   log::initialize("muster");
   return finish_output("muster", cmd::run_guarded(argc, argv));

@@ -12,6 +12,7 @@
 
 #include "common/documents/json.h"
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "common/job/results.h"
 #include "common/net/key_pair.h"
 #include "common/random.h"
@@ -202,12 +203,39 @@ void LocalCluster::create_one(const api::TrainingJob& job, const plan::CreateRep
       if (moved) emit(job_, {plan::Event::Kind::normal, "Moved", *moved});
     }
     save();  // from here on the attempt is used up, whatever happens to us
-    start(replicas_.back());
+    try_to_start(replicas_.back());
   } catch (...) {
     replicas_.pop_back();
     throw;
   }
   wake();
+}
+
+// The log is where people look; that it cannot be written is no reason to say nothing elsewhere.
+void LocalCluster::tell_in_log(const ObservedReplica& seen, const std::string& line) const {
+  std::ofstream log(setting_.directory.log(replica_name(job_, seen.role, seen.index)),
+                    std::ios::app);
+  log << "muster: " << line << '\n';
+}
+
+// A full disk is waited for. Whatever else keeps a process from being started is the end of this
+// attempt, so that it counts, and the next one comes after a pause that grows.
+void LocalCluster::try_to_start(Replica& replica) {
+  const auto fail = [&](const std::exception& error) {
+    replica.process.reset();
+    replica.seen.exit_code = kUnavailable;
+    replica.seen.last_line = error.what();
+    settle_end(replica.seen);
+    tell_in_log(replica.seen, error.what());
+  };
+  try {
+    start(replica);
+  } catch (const WriteError& error) {
+    if (!error.lasting()) throw;
+    fail(error);
+  } catch (const Unavailable& error) {
+    fail(error);
+  }
 }
 
 void LocalCluster::start(Replica& replica) {

@@ -92,6 +92,8 @@ class LocalCluster final : public cluster::Cluster {
   void save();
   void create_one(const api::TrainingJob& job, const plan::CreateReplica& wanted);
   void remove_one(const plan::RemoveReplica& wanted);
+  void try_to_start(Replica& replica);
+  void tell_in_log(const plan::ObservedReplica& seen, const std::string& line) const;
   void start(Replica& replica);
   uintmax_t begin_log(const plan::ObservedReplica& seen);
   void end(Replica& replica, int exit_code);

@@ -13,14 +13,15 @@
 #include "common/program/output.h"
 #include "common/program/program_texts.h"
 #include "common/program/usage.h"
+#include "common/system/signals.h"
 #include "common/threads/heap.h"
 #include "trainer/cmd/output.h"
 #include "trainer/data/sources/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/group/identity.h"
-#include "trainer/loop/guard.h"
 #include "trainer/loop/commands/on_samples.h"
 #include "trainer/loop/commands/predict_pictures.h"
+#include "trainer/loop/guard.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::cmd {
@@ -265,6 +266,7 @@ void allow_all_descriptors() {
 
 int main(int argc, char** argv) {
   muster::occupy_standard_descriptors();
+  muster::survive_large_writes();
   muster::keep_freed_memory();
   setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages have what matters
   muster::group::keep_openssl();

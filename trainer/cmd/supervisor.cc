@@ -12,6 +12,7 @@
 #include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/program/output.h"
+#include "common/system/signals.h"
 
 namespace muster::supervise {
 
@@ -61,5 +62,6 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   muster::occupy_standard_descriptors();
+  muster::survive_large_writes();
   return muster::supervise::run({argv + 1, argv + argc});
 }

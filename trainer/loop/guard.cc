@@ -11,6 +11,7 @@
 #include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/system/file.h"
+#include "common/system/system_words.h"
 #include "common/text/whole_number.h"
 #include "trainer/compute/cpu/check/checked_kernels.h"
 
@@ -35,9 +36,8 @@ int run_guarded(const std::function<int()>& body, const Tell& tell) {
     return end(error.what(), error.lost() ? kFaulty : kUnavailable);
   } catch (const std::filesystem::filesystem_error& error) {
     return end(error.what(), kUnavailable);
-  } catch (const std::bad_alloc&) {
-    return end("out of memory", kUnavailable);
   } catch (const std::exception& error) {
+    if (const auto limit = limit_words(error)) return end(*limit, kUnavailable);
     return end(std::string("a bug of ours: ") + error.what(), kInternal);
   }
 }

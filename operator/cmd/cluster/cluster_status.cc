@@ -214,6 +214,7 @@ Json status_json(const ClusterJob& seen) {
   value["namespace"] = seen.job.name_space;
   value["state"] = api::state_word(seen.job.status);
   value["created"] = seen.created ? Json(api::format_time(*seen.created)) : Json();
+  value["asOf"] = seen.status_written ? Json(api::format_time(*seen.status_written)) : Json();
   value["progress"] = seen.job.status.progress;
   value["summary"] = summary_json(seen);
   value["replicas"] = Json::array();

@@ -30,9 +30,9 @@ std::string age_text(const std::optional<api::Time>& since, api::Time now);
 // the conditions.
 std::string status_text(const ClusterJob& seen, api::Time now);
 
-// Returns {name, namespace, state, created, progress, summary (summary.h; null before the job has
-// succeeded), replicas: [{name, state, ready, restarts, exitCode, attempt, pod, node, created,
-// reason}], status}; null where unknown.
+// Returns {name, namespace, state, created, asOf (when the operator wrote the status last),
+// progress, summary (summary.h; null before the job has succeeded), replicas: [{name, state, ready,
+// restarts, exitCode, attempt, pod, node, created, reason}], status}; null where unknown.
 Json status_json(const ClusterJob& seen);
 
 // Returns a table with a line for each TrainingJob, given as the API server returns them.

@@ -37,7 +37,11 @@ int stop_job(const std::filesystem::path& path, bool now) {
   const std::optional<local::ProcessIdentity> runner = local::RunLock::holder(directory);
   if (!runner) {
     wait_for_guard(directory);
-    print(stdout, "{}: no `muster run` runs this job\n", shown(directory.root()));
+    const api::JobStatus status = load_stored_job(path).job.status;
+    const std::string why = status.is_true("Finished")
+                                ? "it has finished (" + state_of(status) + ")"
+                                : "no `muster run` runs this job";
+    print(stdout, "{}: {}, and there is nothing to stop\n", shown(directory.root()), why);
     return kSuccess;
   }
   const Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, runner->pid, 0)));

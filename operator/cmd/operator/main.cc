@@ -10,6 +10,7 @@
 #include "common/program/log.h"
 #include "common/program/output.h"
 #include "common/random.h"
+#include "common/system/signals.h"
 #include "common/threads/heap.h"
 #include "common/threads/pause.h"
 #include "operator/cmd/operator/operator_process.h"
@@ -254,6 +255,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   muster::occupy_standard_descriptors();
+  muster::survive_large_writes();
   muster::give_back_freed_memory();
   muster::cmd::block_signals();
   muster::kube::initialize_transport();

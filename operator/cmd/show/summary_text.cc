@@ -126,7 +126,7 @@ std::string summary_rows(const Json& summary) {
   if (!of("parameters").is_null()) rows.add("parameters", parameters_text(of("parameters")));
   rows.add("weights (SHA-256)", of("weightsDigest"));
   const bool nothing_saved = string_or(summary, "state", "") == "Suspended" &&
-                             of("checkpoint").is_null() && of("step").is_number();
+                             of("checkpoint").is_null() && integer_or(summary, "step", -1) == 0;
   rows.add("checkpoint",
            nothing_saved ? Json("none was saved: the next run begins anew") : of("checkpoint"));
   rows.add("model", model_text(summary));

@@ -177,10 +177,10 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
-    // It counts among the failed ones, so it does among the created ones.
-    if (!is_tfjob_finished(member(tfjob, "status")))
-      count_(Count::created, name_of(tfjob).name_space);
+    const bool is_new = !is_tfjob_finished(member(tfjob, "status"));
     write_status(tfjob, refused_tfjob_status(tfjob, why_refused(tfjob, error), now()));
+    // It counts among the failed ones now, so it does among the created ones.
+    if (is_new) count_(Count::created, name_of(tfjob).name_space);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "common/net/host_port.h"
 #include "common/random.h"
 #include "common/system/descriptor.h"
+#include "common/system/system_words.h"
 #include "common/threads/mutex.h"
 
 namespace muster::local {
@@ -75,6 +76,9 @@ bool is_port_free(int port, const char* ip) {
   if (::getaddrinfo(ip, std::to_string(port).c_str(), &hints, &found) != 0) return false;
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
   const Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket && errno != EAFNOSUPPORT)
+    throw Unavailable(std::string("cannot look for a free port of ") + ip + ": " +
+                      system_words(errno));
   // Connections of an earlier server that are closing do not count.
   const int yes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

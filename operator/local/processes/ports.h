@@ -18,7 +18,8 @@ struct Addresses {
 };
 
 // Returns true if a server could listen on this port of an IP address now. The address "0.0.0.0"
-// stands for all of this machine's addresses of IPv4, port 0 for any port.
+// stands for all of this machine's addresses of IPv4, port 0 for any port. Throws Unavailable if a
+// limit of this process does not let it find out.
 bool is_port_free(int port, const char* ip = "127.0.0.1");
 
 // Returns so many ports, in no order, on which a server could listen now at any address. Throws

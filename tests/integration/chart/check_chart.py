@@ -67,6 +67,13 @@ class Values(unittest.TestCase):
                 self.assertIn("values don't meet the specifications of the schema", result.stderr)
 
 
+class Helm(unittest.TestCase):
+    def test_it_knows_its_version(self):
+        module = (ROOT / "deploy/cluster/tools/helm/go.mod").read_text()
+        wanted = re.search(r"helm\.sh/helm/v3 (v\S+)", module)[1]
+        self.assertEqual(helm("version", "--template", "{{.Version}}").stdout, wanted)
+
+
 class Rendered(unittest.TestCase):
     def test_helm_lint_is_content(self):
         for name, sets in {**CASES, "monitoring": MONITORING}.items():

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <chrono>
 #include <thread>
@@ -45,6 +46,35 @@ TEST_P(FullDiskTest, IsWaitedFor) {
 // What they are called until they are whole.
 INSTANTIATE_TEST_SUITE_P(Files, FullDiskTest, testing::Values(".job.json", ".summary.json"),
                          [](const auto& info) { return info.index == 0 ? "state" : "summary"; });
+
+TEST(MusterRun, shows_that_a_full_disk_keeps_a_training_from_its_checkpoints) {
+  ScriptJob job(manifest({{"chief", "{replicas: 1}"}}, R"(  training:
+    model: {name: linear-regression}
+    data: {train: {syntheticLinear: {samples: 1000}}}
+    batchSize: 10
+    steps: 1000000000
+    checkpoint: {everySeconds: 0.2}
+)"));
+  const std::filesystem::path faults = job.folder() / "faults";
+  write_file_atomically(faults, "full manifest");
+  job.set("LD_PRELOAD", MUSTER_STORAGE_FAULTS);
+  job.set("MUSTER_FAULTS", faults.string());
+  job.set("MUSTER_FAULTS_BELOW", (job.directory() / "checkpoints").string());
+  job.set("ASAN_OPTIONS", "verify_asan_link_order=0");
+  auto run = job.run();
+  run->await_output("warning: chief-0 waits for its storage since ");
+  auto status = job.muster({"status", "run"});
+  EXPECT_EQ(status->wait(), kSuccess);
+  EXPECT_THAT(status->output(),
+              testing::HasSubstr("Stalled (StorageHangs): chief-0 waits for its storage"));
+  EXPECT_THAT(job.state()["status"]["cause"].get<std::string>(),
+              testing::AllOf(testing::HasSubstr("no checkpoint of step"),
+                             testing::HasSubstr("No space left on device")));
+  write_file_atomically(faults, "");
+  await_file(job.directory() / "checkpoints" / "checkpoint");
+  run->signal(SIGINT);
+  EXPECT_EQ(run->wait(), 128 + SIGINT) << run->output();
+}
 
 TEST(MusterRun, says_why_it_gives_up_when_its_directory_goes) {
   ScriptJob job(manifest({{"chief", script("echo started > $EVENTS; read go < $GATE")}}));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -59,7 +60,8 @@ Descriptor make_fifo(const fs::path& path) {
 }  // namespace
 
 Muster::Muster(const std::vector<std::string>& arguments, const fs::path& directory,
-               const std::map<std::string, std::string>& environment) {
+               const std::map<std::string, std::string>& environment,
+               const std::map<int, uint64_t>& limits) {
   std::vector<std::string> words = {MUSTER_BINARY_DIR "/bin/muster"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = with_environment(environment);
@@ -73,6 +75,10 @@ Muster::Muster(const std::vector<std::string>& arguments, const fs::path& direct
   if (pid_ != 0) return;
   ::dup2(write_end.get(), STDOUT_FILENO);
   ::dup2(write_end.get(), STDERR_FILENO);
+  for (const auto& [resource, most] : limits) {
+    const rlimit limit{most, most};
+    ::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
+  }
   if (::chdir(directory.c_str()) == 0) ::execve(argv[0], argv.data(), envp.data());
   ::_exit(127);
 }
@@ -101,6 +107,10 @@ void Muster::await_output(const std::string& text) {
   }
 }
 
+void Muster::await_more() {
+  if (!read_some()) give_up("more output", output_);
+}
+
 bool Muster::has_ended() const {
   siginfo_t ended{};
   const int failed = ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
@@ -124,7 +134,7 @@ ScriptJob::ScriptJob(const std::string& manifest) {
 }
 
 std::unique_ptr<Muster> ScriptJob::muster(std::vector<std::string> arguments) {
-  return std::make_unique<Muster>(arguments, folder(), environment_);
+  return std::make_unique<Muster>(arguments, folder(), environment_, limits_);
 }
 
 std::string ScriptJob::next_event() {

@@ -16,8 +16,10 @@ namespace muster::test {
 // A `muster` process, and what it writes to stdout and stderr.
 class Muster {
  public:
+  // `limits` are those of setrlimit(), by RLIMIT_*.
   Muster(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
-         const std::map<std::string, std::string>& environment);
+         const std::map<std::string, std::string>& environment,
+         const std::map<int, uint64_t>& limits = {});
   ~Muster();
   Muster(const Muster&) = delete;
   Muster& operator=(const Muster&) = delete;
@@ -26,6 +28,8 @@ class Muster {
   void signal(int number) const;
   // Reads until `text` has been written; fails the test if the process ends before.
   void await_output(const std::string& text);
+  // Reads on; fails the test if the process has ended.
+  void await_more();
   // Whether the process has ended; does not wait, and leaves its exit code to wait().
   bool has_ended() const;
   // Reads all that is left and returns the exit code, 128 + n for a signal.
@@ -68,10 +72,13 @@ class ScriptJob {
   void set(const std::string& variable, const std::string& value) {
     environment_[variable] = value;
   }
+  // Sets a limit of the `muster` that are started from now on, by RLIMIT_*.
+  void limit(int resource, uint64_t most) { limits_[resource] = most; }
 
  private:
   TemporaryFolder folder_;
   std::map<std::string, std::string> environment_;
+  std::map<int, uint64_t> limits_;
   Descriptor events_;
   Descriptor gate_;
   std::string unread_;

@@ -15,6 +15,7 @@ struct End {
   const char* reason;
   const char* last_line;
   const char* text;
+  bool deleting = false;
 };
 class DescribeEnd : public testing::TestWithParam<End> {};
 
@@ -24,6 +25,7 @@ TEST_P(DescribeEnd, says_how_and_why) {
   replica.exit_code = GetParam().code;
   replica.reason = GetParam().reason;
   replica.last_line = GetParam().last_line;
+  replica.deleting = GetParam().deleting;
   EXPECT_EQ(describe_end(make_job().workers(1), replica), GetParam().text);
 }
 
@@ -44,6 +46,16 @@ INSTANTIATE_TEST_SUITE_P(
             "worker-0 was lost with the `muster run` that had started it"},
         End{"node_lost", Phase::failed, std::nullopt, "NodeLost", "",
             "worker-0 was lost with its node"},
+        End{"deleted", Phase::failed, 143, "", "step 12",
+            "worker-0 was deleted and ended with exit code 143 (terminated (SIGTERM))", true},
+        End{"drained_and_asked", Phase::failed, 143, "Evicted", "step 12",
+            "worker-0 was evicted and ended with exit code 143 (terminated (SIGTERM))", true},
+        End{"drained_and_killed", Phase::failed, 137, "Evicted", "step 12",
+            "worker-0 ended with exit code 137 (terminated (SIGKILL)), evicted", true},
+        End{"preempted_and_asked", Phase::failed, 143, "Preempted", "step 12",
+            "worker-0 was preempted and ended with exit code 143 (terminated (SIGTERM))", true},
+        End{"preempted_before_it_ran", Phase::failed, std::nullopt, "Preempted", "",
+            "worker-0 was preempted", true},
         End{"unknown", Phase::failed, std::nullopt, "", "", "worker-0 failed without an exit code"},
         End{"crash_loop", Phase::running, 1, "CrashLoopBackOff", "oops",
             "worker-0 keeps failing, last with exit code 1 (failed), CrashLoopBackOff: \"oops\""}),

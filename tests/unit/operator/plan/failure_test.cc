@@ -107,6 +107,8 @@ std::vector<Case> cases() {
        false, "Evicted"},
       {"143 when evicted by a deletion is not counted", full_job(), w, 143, "Evicted", true,
        kRestart, false, "Evicted"},
+      {"143 when preempted by a deletion is not counted", full_job(), w, 143, "Preempted", true,
+       kRestart, false, "Preempted"},
       {"a rule may fail on an eviction by a deletion", evicted_fails, w, 137, "Evicted", true,
        kFail, false, "FailureRule"},
       {"no rule sees 143 when deleted", deleted_rule, w, 143, "", true, kRestart, false,

@@ -70,6 +70,20 @@ TEST(Stalls, StorageIsNamedBeforeWhatMayWaitForIt) {
                 ": reading /data/a.jpg; and 1 more");
 }
 
+TEST(Stalls, AFullDiskIsTheCauseThatIsShownAndOneEvent) {
+  Scene scene = running();
+  stands_still(scene, Json::array({stall("chief-0", "no checkpoint of step 7: disk full", true)}));
+  const Plan plan = scene.step();
+  const std::string message = std::string("chief-0 waits for its storage since ") + kSince +
+                              ": no checkpoint of step 7: disk full";
+  EXPECT_EQ(scene.job.status.cause, message);
+  EXPECT_THAT(warned(plan), ElementsAre("StorageHangs: " + message));
+  EXPECT_THAT(warned(scene.step_after(10)), IsEmpty());
+  scene.view.progress.erase("stalled");
+  scene.step();
+  EXPECT_EQ(scene.job.status.cause, "");
+}
+
 TEST(Stalls, EndWithTheJob) {
   Scene scene = running();
   stands_still(scene, Json::array({stall("worker-1", "taking a step")}));

@@ -24,7 +24,19 @@ TEST(RunGuarded, TurnsErrorsIntoExitCodes) {
       {"a peer", [] { throw Unavailable("gone"); }, kUnavailable, {"gone"}},
       {"a lost GPU", [] { throw DeviceError("lost", true); }, kFaulty, {"lost"}},
       {"a GPU's work", [] { throw DeviceError("address", false); }, kUnavailable, {"address"}},
-      {"memory", [] { throw std::bad_alloc(); }, kUnavailable, {"out of memory"}},
+      {"memory",
+       [] { throw std::bad_alloc(); },
+       kUnavailable,
+       {"out of memory: Cannot allocate memory (of the machine, or ulimit -v)"}},
+      {"a thread",
+       [] { throw std::system_error(EAGAIN, std::generic_category()); },
+       kUnavailable,
+       {"cannot start a thread: Resource temporarily unavailable (of the machine, or ulimit -u or "
+        "-v)"}},
+      {"another error of the system",
+       [] { throw std::system_error(EDOM, std::generic_category()); },
+       kInternal,
+       {"a bug of ours: Numerical argument out of domain"}},
       {"a bug", [] { throw std::logic_error("x"); }, kInternal, {"a bug of ours: x"}},
   };
   for (const Case& one : cases) {

@@ -298,10 +298,15 @@ TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
     Checkpointer checkpointer(store, options);
     checkpointer.take(synchronizer, {});
     EXPECT_THROW(checkpointer.take_now(synchronizer, {}, {}), WriteError);  // after the first
+    ASSERT_EQ(current_stalls().size(), 1u) << "it is shown where hangs are";
+    EXPECT_EQ(current_stalls()[0].kind, WatchedWork::Kind::storage);
+    EXPECT_THAT(current_stalls()[0].doing, AllOf(HasSubstr("no checkpoint of step 0: "),
+                                                 HasSubstr((folder / "checkpoints").string())));
     checkpointer.take(synchronizer, {});
     EXPECT_THROW(checkpointer.take_now(synchronizer, {}, {}), WriteError);
   });
   EXPECT_EQ(failures, 2);
+  EXPECT_TRUE(current_stalls().empty());
   EXPECT_THAT(log, AllOf(HasSubstr("warning test: no checkpoint of step 0; training goes on: "),
                          HasSubstr((folder / "checkpoints").string()),
                          HasSubstr("info test: no checkpoint of step 0, nor of the 1 before")));

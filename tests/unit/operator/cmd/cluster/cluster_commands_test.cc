@@ -349,6 +349,42 @@ TEST_F(ClusterCommandsTest, suspends_only_the_job_it_has_looked_at) {
             Json::parse(R"({"spec": {"suspend": true}, "metadata": {"uid": "u1"}})"));
 }
 
+TEST_F(ClusterCommandsTest, says_that_of_a_finished_job_nothing_is_to_suspend_and_changes_nothing) {
+  struct Case {
+    Json status;
+    const char* state;
+  };
+  const Case cases[] = {
+      {{{"conditions", {condition("Succeeded"), condition("Finished")}}}, "Succeeded"},
+      {finished("PermanentExitCode", Json::array()), "Failed"},
+  };
+  for (const Case& over : cases) {
+    FakeTransport transport([&](const Request&) { return ok(job(over.status)); });
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(suspend_job(access(transport), "mnist", true), kSuccess);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(),
+              fmt::format("trainingjob.muster.dev/mnist unchanged: it has finished ({}), and there "
+                          "is nothing to suspend\n",
+                          over.state));
+    EXPECT_EQ(transport.requests().size(), 1U);
+  }
+}
+
+TEST_F(ClusterCommandsTest, shows_how_old_a_status_is) {
+  Json seen = job({{"conditions", {condition("Running")}}});
+  seen["metadata"]["managedFields"] = {{{"manager", "muster-operator"},
+                                        {"subresource", "status"},
+                                        {"time", "2026-01-02T03:04:05Z"}}};
+  FakeTransport transport([&](const Request& request) {
+    return ok(request.path == kPods ? Json{{"items", Json::array()}} : seen);
+  });
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(show_cluster_status(access(transport), "mnist", "text"), kSuccess);
+  EXPECT_THAT(
+      testing::internal::GetCapturedStdout(),
+      ::testing::ContainsRegex("as of      .* ago, when the operator wrote the status last\n"));
+}
+
 Json elastic_job(int workers, const Json& status = Json::object()) {
   Json value = job(status);
   value["spec"]["strategy"] = "collective";

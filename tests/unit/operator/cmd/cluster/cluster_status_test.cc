@@ -127,6 +127,7 @@ TEST(ClusterStatus, says_how_old_it_is_until_the_job_has_finished) {
   seen.status_written = at("2026-01-02T03:00:00Z");
   const api::Time now = at("2026-01-02T03:05:00Z");
   EXPECT_THAT(status_text(seen, now), HasSubstr("as of      5m ago, when the operator wrote"));
+  EXPECT_EQ(status_json(seen)["asOf"], "2026-01-02T03:00:00.000Z");
   seen.job.status.conditions.push_back({"Finished", true, "Finished", "", now});
   EXPECT_THAT(status_text(seen, now), Not(HasSubstr("as of")));
 }

@@ -76,5 +76,37 @@ TEST(SummaryTest, NamesTheFilesOfTheExportedModel) {
   EXPECT_THAT(text_of(result), testing::Not(HasSubstr("ONNX")));
 }
 
+// A job that was suspended at step 7, by its /progress.
+api::TrainingJob suspended_job() {
+  api::TrainingJob job;
+  job.training = {{"epochs", 1}};
+  job.status.conditions.push_back({"Suspended", true, "", "", {}});
+  job.status.progress = {{"step", 7}};
+  return job;
+}
+
+TEST(SummaryTest, SaysOfATrainingThatWasSuspendedThatNothingWasSaved) {
+  const test::TemporaryFolder scratch;
+  const local::JobDirectory directory(scratch.path());
+  const Json summary = summary_of(directory, suspended_job(), {}, 1);
+  EXPECT_EQ(summary["step"], 0) << "where the next run begins";
+  EXPECT_THAT(summary_rows(summary),
+              testing::ContainsRegex("checkpoint +none was saved: the next run begins anew"));
+  api::TrainingJob own = suspended_job();
+  own.training = nullptr;
+  EXPECT_THAT(summary_rows(summary_of(directory, own, {}, 1)), testing::Not(HasSubstr("saved")))
+      << "what a program of one's own saves is not known";
+}
+
+// A loop of links, for a root that no permission keeps out.
+TEST(SummaryTest, DoesNotSayThatNothingWasSavedWhereCheckpointsCannotBeRead) {
+  const test::TemporaryFolder scratch;
+  const local::JobDirectory directory(scratch.path());
+  std::filesystem::create_symlink("checkpoints", scratch.path() / "checkpoints");
+  const Json summary = summary_of(directory, suspended_job(), {}, 1);
+  EXPECT_EQ(summary["step"], 7) << "what is known";
+  EXPECT_THAT(summary_rows(summary), testing::Not(HasSubstr("saved")));
+}
+
 }  // namespace
 }  // namespace muster::cmd

@@ -422,6 +422,14 @@ TEST(Pods, AreOfTheUsersTemplateOverTheDefault) {
   EXPECT_EQ(variable(made, "MUSTER_ROLE"), "worker");
 }
 
+TEST(Pods, ShowTheEndOfTheLogOfAnInitContainerThatFails) {
+  const Json made = pod(with_template(R"({"spec": {"initContainers": [
+      {"name": "fetch"}, {"name": "own", "terminationMessagePolicy": "File"}]}})"));
+  const Json& made_first = made["spec"]["initContainers"];
+  EXPECT_EQ(made_first[0]["terminationMessagePolicy"], "FallbackToLogsOnError");
+  EXPECT_EQ(made_first[1]["terminationMessagePolicy"], "File");
+}
+
 TEST(Pods, KeepTheNameOfAnOnlyContainer) {
   const Json made = pod(with_template(R"({"spec": {"containers": [{"name": "main"}]}})"));
   ASSERT_EQ(made["spec"]["containers"].size(), 1u);

@@ -240,6 +240,28 @@ TEST_F(TfJobClusterTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
   EXPECT_EQ(state("wrong"), "Created");
 }
 
+TEST_F(TfJobClusterTest, OneThatIsRefusedCountsAmongTheCreatedOnesAsOftenAsAmongTheFailedOnes) {
+  int refusals = 0;
+  server().intercept = [&](const Request& request) -> std::optional<Response> {
+    const bool writes = request.method == Method::put && request.path.ends_with("/status");
+    if (!writes || ++refusals > 2) return std::nullopt;
+    return refusal(503, "ServiceUnavailable", "try again");
+  };
+  apply_wrong();
+  EXPECT_EQ(state("wrong"), "Failed");
+  EXPECT_GT(refusals, 2);
+  EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
+  EXPECT_EQ(world_.tfjobs_counted[Count::failed], 1);
+  world_.restart_operator();
+  world_.wake("lab/wrong", world_.time);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
+  // Mended, it is another job to count, which runs.
+  apply({}, "wrong");
+  EXPECT_EQ(world_.tfjobs_counted[Count::created], 2);
+  EXPECT_EQ(world_.tfjobs_counted[Count::failed], 1);
+}
+
 TEST_F(TfJobClusterTest, OneThatWasRefusedStaysAsItIsWhenTheOperatorStartsAnew) {
   apply_wrong();
   const Json before = tfjob("wrong");

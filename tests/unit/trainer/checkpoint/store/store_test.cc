@@ -1,5 +1,6 @@
 #include "trainer/checkpoint/store/store.h"
 
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -340,6 +341,29 @@ TEST_F(StoreTest, SaysThatALeaseCannotBeWritten) {
   EXPECT_THROW(store.lease(*found, "evaluator"), WriteError);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
+}
+
+// Root could remove it all the same, so that the thread is another user's meanwhile.
+TEST_F(StoreTest, TellsOfACheckpointThatCannotBeRemoved) {
+  constexpr uid_t kNobody = 65534;
+  Store store(directory_, 1);
+  const fs::path kept = publish_step(store, 100);
+  fs::permissions(folder_.path(), fs::perms(0755));
+  fs::permissions(directory_, fs::perms(0777));
+  fs::permissions(kept, fs::perms(0555));
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  ::setfsuid(kNobody);
+  publish_step(store, 200);
+  ::setfsuid(::geteuid());
+  const std::string log =
+      testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("the checkpoint " + kept.string() +
+                             " cannot be removed, and its room is not given back: Permission "
+                             "denied"));
+  EXPECT_THAT(names(store), ElementsAre("ckpt-200-g1"));
+  for (const auto& entry : fs::directory_iterator(directory_))
+    if (entry.is_directory()) fs::permissions(entry.path(), fs::perms(0755));
 }
 
 TEST_F(StoreTest, ClearsWhatADeadWriterLeftLongAgo) {
