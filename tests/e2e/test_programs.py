@@ -1,0 +1,75 @@
+"""Programs of TensorFlow and PyTorch that lose a process by `kill -9` while they train: the job goes on, and counts one
+restart, whatever its other replicas make of the loss."""
+
+import os
+import signal
+
+import programs
+import pytest
+from cluster import eventually
+from programs import KILLS, PROGRAMS
+from rack import Rack
+from sides import Hosts, Kubernetes, Processes, outcome_of
+
+# What `make e2e` passes; the others take long and differ little.
+ALWAYS = {("processes", "mirrored-worker-0"), ("kubernetes", "mirrored-worker-1"), ("kubernetes", "parameter-server-ps")}
+
+
+@pytest.fixture
+def processes(tmp_path):
+    side = Processes(tmp_path)
+    side.prepare = programs.on_this_machine
+    yield side
+    side.end()
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    rack = Rack("programs", tmp_path, ["host-a", "host-b", "host-c"], slots=1)
+    side = Hosts(tmp_path, rack)
+    # By itself gloo listens at the address of the host's name, which is not on this network.
+    side.prepare = lambda job: programs.on_this_machine(job, GLOO_SOCKET_IFNAME="eth0")
+    try:
+        rack.up()
+        yield side
+    finally:
+        side.end()
+        rack.end_all()
+        rack.down()
+
+
+@pytest.fixture
+def kubernetes(cluster, muster, namespace, image_of_programs):
+    side = Kubernetes(cluster, namespace)
+    side.prepare = programs.in_pods
+    return side
+
+
+def parameters():
+    for side in ("processes", "hosts", "kubernetes"):
+        for name in KILLS:
+            marks = [] if (side, name) in ALWAYS else [pytest.mark.nightly]
+            yield pytest.param(side, name, marks=marks, id=f"{side}-{name}")
+
+
+def kill(side, job, target):
+    first, children = programs.processes_of(side.uid(job), target.replica)
+    assert first, f"no process of {target.replica}"
+    assert children or not target.child, f"no process that {first} has started"
+    os.kill((children if target.child else first)[0], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("side, name", parameters())
+def test_one_kill_is_one_restart(request, side, name):
+    target = KILLS[name]
+    program = PROGRAMS[target.program]
+    package = programs.SITE_PACKAGES / program.package
+    assert package.exists(), f"expected {package}; `deploy/setup/python.sh bench` installs PyTorch"
+    side = request.getfixturevalue(side)
+    job = program.example
+    side.begin(job, side.prepare(programs.at_length(program)))
+    eventually(lambda: all("step " in side.log(job, replica) for replica in program.reports), within=180)
+    kill(side, job, target)
+    said = lambda: {replica: side.log(job, replica) for replica in program.reports}  # noqa: E731
+    assert eventually(lambda: outcome_of(side.status(job)), within=400) == ("Succeeded", program.reason, 1), said()
+    assert "y = 2.00 x + 10.00" in side.log(job, program.reports[0])
