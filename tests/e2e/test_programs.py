@@ -46,10 +46,8 @@ def kubernetes(cluster, muster, namespace, image_of_programs):
 
 
 def parameters():
-    for side in ("processes", "hosts", "kubernetes"):
-        for name in KILLS:
-            marks = [] if (side, name) in ALWAYS else [pytest.mark.nightly]
-            yield pytest.param(side, name, marks=marks, id=f"{side}-{name}")
+    return [pytest.param(side, name, marks=[] if (side, name) in ALWAYS else [pytest.mark.nightly], id=f"{side}-{name}")
+            for side in ("processes", "hosts", "kubernetes") for name in KILLS]
 
 
 def kill(side, job, target):
@@ -70,6 +68,5 @@ def test_one_kill_is_one_restart(request, side, name):
     side.begin(job, side.prepare(programs.at_length(program)))
     eventually(lambda: all("step " in side.log(job, replica) for replica in program.reports), within=180)
     kill(side, job, target)
-    said = lambda: {replica: side.log(job, replica) for replica in program.reports}  # noqa: E731
-    assert eventually(lambda: outcome_of(side.status(job)), within=400) == ("Succeeded", program.reason, 1), said()
+    assert eventually(lambda: outcome_of(side.status(job)), within=400) == ("Succeeded", program.reason, 1)
     assert "y = 2.00 x + 10.00" in side.log(job, program.reports[0])
