@@ -12,14 +12,14 @@ from rack import Rack
 from sides import Hosts, Kubernetes, Processes, outcome_of
 
 # What `make e2e` passes; the others take long and differ little.
-ALWAYS = {("processes", "mirrored-worker-0"), ("kubernetes", "mirrored-worker-1"), ("kubernetes", "parameter-server-ps")}
+ALWAYS = {("processes", "mirrored-worker-0"), ("kubernetes", "mirrored-worker-1")}
 
 
+# Each place, and what a program's job needs there.
 @pytest.fixture
 def processes(tmp_path):
     side = Processes(tmp_path)
-    side.prepare = programs.on_this_machine
-    yield side
+    yield side, programs.on_this_machine
     side.end()
 
 
@@ -27,11 +27,10 @@ def processes(tmp_path):
 def hosts(tmp_path):
     rack = Rack("programs", tmp_path, ["host-a", "host-b", "host-c"], slots=1)
     side = Hosts(tmp_path, rack)
-    # By itself gloo listens at the address of the host's name, which is not on this network.
-    side.prepare = lambda job: programs.on_this_machine(job, GLOO_SOCKET_IFNAME="eth0")
     try:
         rack.up()
-        yield side
+        # By itself gloo listens at the address of the host's name, which is not on this network.
+        yield side, lambda job: programs.on_this_machine(job, GLOO_SOCKET_IFNAME="eth0")
     finally:
         side.end()
         rack.end_all()
@@ -40,9 +39,7 @@ def hosts(tmp_path):
 
 @pytest.fixture
 def kubernetes(cluster, muster, namespace, image_of_programs):
-    side = Kubernetes(cluster, namespace)
-    side.prepare = programs.in_pods
-    return side
+    return Kubernetes(cluster, namespace), programs.in_pods
 
 
 def parameters():
@@ -63,9 +60,9 @@ def test_one_kill_is_one_restart(request, side, name):
     program = PROGRAMS[target.program]
     package = programs.SITE_PACKAGES / program.package
     assert package.exists(), f"expected {package}; `deploy/setup/python.sh bench` installs PyTorch"
-    side = request.getfixturevalue(side)
+    side, prepare = request.getfixturevalue(side)
     job = program.example
-    side.begin(job, side.prepare(programs.at_length(program)))
+    side.begin(job, prepare(programs.at_length(program)))
     eventually(lambda: all("step " in side.log(job, replica) for replica in program.reports), within=180)
     kill(side, job, target)
     assert eventually(lambda: outcome_of(side.status(job)), within=400) == ("Succeeded", program.reason, 1)
