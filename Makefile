@@ -108,8 +108,9 @@ nightly:  ## What takes too long for every change: bare machines, both sanitizer
 	@$(MAKE) test-tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) chaos
+	@deploy/setup/python.sh bench
 	@$(MAKE) e2e E2E_MARKS=
-	@MUSTER_CLUSTER_IPV6=1 $(MAKE) e2e E2E_MARKS=
+	@MUSTER_CLUSTER_IPV6=1 $(MAKE) e2e E2E_MARKS= WITHOUT=tests/e2e/test_programs.py
 	@$(MAKE) e2e-kueue
 	@$(MAKE) lint
 

@@ -6,7 +6,7 @@ import random
 
 import tensorflow.compat.v1 as tf
 
-STEPS, BATCH, LEARNING_RATE = 400, 64, 0.05
+STEPS, BATCH, LEARNING_RATE = int(os.environ.get("STEPS", 400)), 64, 0.05
 
 config = json.loads(os.environ["TF_CONFIG"])
 role, index = config["task"]["type"], config["task"]["index"]
@@ -28,8 +28,12 @@ with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=her
 
 stop = tf.train.StopAtStepHook(last_step=STEPS)
 with tf.train.MonitoredTrainingSession(master=server.target, is_chief=role == "chief", hooks=[stop]) as session:
+    done = 0  # by this replica alone
     while not session.should_stop():
         batch = [random.gauss(0, 1) for _ in range(BATCH)]
-        _, last, a, b = session.run([train, loss, slope, intercept], feed_dict={x: batch})
+        _, number, last, a, b = session.run([train, step, loss, slope, intercept], feed_dict={x: batch})
+        if done % 100 == 0:
+            print(f"step {number}: loss {last:.2g}", flush=True)
+        done += 1
 
 print(f"{role}-{index}: loss {last:.2g}, y = {a:.2f} x + {b:.2f}")

@@ -4,7 +4,7 @@ import os
 
 import tensorflow as tf
 
-STEPS, BATCH, LEARNING_RATE = 150, 64, 0.05
+STEPS, BATCH, LEARNING_RATE = int(os.environ.get("STEPS", 150)), 64, 0.05
 
 task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {"type": "chief", "index": 0})
 
@@ -40,8 +40,10 @@ def shard(context):  # the part of the data that this replica's input pipeline r
 
 
 batches = iter(strategy.distribute_datasets_from_function(shard))
-for _ in range(STEPS):
+for number in range(STEPS):
     loss = train(*next(batches))
+    if number % 100 == 0:
+        print(f"step {number}: loss {float(loss):.2g}", flush=True)
 
 print(f"{task['type']}-{task['index']} of {strategy.num_replicas_in_sync}: loss {float(loss):.2g}, "
       f"y = {slope.numpy():.2f} x + {intercept.numpy():.2f}")

@@ -7,6 +7,7 @@ import signal
 import uuid
 
 import jobs
+import programs
 import pytest
 from cluster import ROOT, Cluster, eventually, run
 
@@ -44,6 +45,12 @@ def muster(cluster):
     cluster.load_images()
     cluster.install_chart(name)
     return name
+
+
+@pytest.fixture(scope="session")
+def image_of_programs(cluster, tmp_path_factory):
+    """programs.IMAGE is on all nodes."""
+    programs.give_image(cluster, tmp_path_factory.mktemp("programs"))
 
 
 @contextlib.contextmanager

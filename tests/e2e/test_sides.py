@@ -2,14 +2,12 @@
 job comes to, and why, is the same in each."""
 
 import dataclasses
-import json
-import subprocess
 
 import jobs
 import pytest
-import yaml
-from cluster import condition, eventually, run
-from rack import PROGRAM, Rack
+from cluster import eventually
+from rack import Rack
+from sides import Hosts, Kubernetes, Processes, outcome_of
 
 FOREVER = "exec sleep 3600"
 ONCE = '[ "$MUSTER_ATTEMPT" = 0 ] || exit 0; '  # what follows happens to the first attempt alone
@@ -17,7 +15,7 @@ ONCE = '[ "$MUSTER_ATTEMPT" = 0 ] || exit 0; '  # what follows happens to the fi
 
 @dataclasses.dataclass
 class Case:
-    outcome: tuple            # "Succeeded" or "Failed", the reason, how often the job was restarted
+    outcome: tuple            # see outcome_of
     commands: dict            # by role: what each of its replicas does, in the shell
     replicas: int = 1         # of each role but ps, chief, master
     spec: dict = dataclasses.field(default_factory=dict)
@@ -73,76 +71,6 @@ def manifest(name, case):
     return job
 
 
-def outcome_of(status):
-    """As Case.outcome; None while the job has not finished."""
-    if condition({"status": status}, "Finished") != "True":
-        return None
-    [end] = [entry for entry in status["conditions"] if entry["type"] in ("Succeeded", "Failed") and entry["status"] == "True"]
-    return end["type"], end["reason"], status.get("restarts", 0)
-
-
-class Processes:
-    def __init__(self, folder):
-        self.folder = folder
-        self.started = []
-
-    def command(self, job, directory):
-        return [PROGRAM, "run", job, "--directory", directory]
-
-    def run(self, name, job):
-        file = self.folder / f"{name}.yaml"
-        file.write_text(yaml.safe_dump(job))
-        directory = self.folder / name
-        process = subprocess.Popen(self.command(file, directory), stdout=(self.folder / f"{name}.log").open("ab"),
-                                   stderr=subprocess.STDOUT)
-        self.started.append(process)
-        return process
-
-    def status(self, name):
-        state = self.folder / name / "job.json"
-        return (json.loads(state.read_text())["status"] if state.exists() else None) or {}
-
-    def begin(self, name, job):
-        process = self.run(name, job)
-        if not CASES[name].paused:
-            return
-        eventually(lambda: condition({"status": self.status(name)}, "Running") == "True", within=60)
-        run([PROGRAM, "stop", self.folder / name])
-        assert process.wait(60) == 143
-        self.run(name, job)
-
-
-class Hosts(Processes):
-    def __init__(self, folder, rack):
-        super().__init__(folder)
-        self.rack = rack
-
-    def command(self, job, directory):
-        return self.rack.command(job, directory)
-
-
-class Kubernetes:
-    def __init__(self, cluster, namespace):
-        self.cluster, self.namespace = cluster, namespace
-
-    def status(self, name):
-        return self.cluster.get("trainingjob", name, namespace=self.namespace).get("status", {})
-
-    def suspend(self, name, value):
-        self.cluster.kubectl("patch", "trainingjob", name, "--type=merge", "-p",
-                             json.dumps({"spec": {"suspend": value}}), namespace=self.namespace)
-
-    def begin(self, name, job):
-        self.cluster.apply(job, namespace=self.namespace)
-        if not CASES[name].paused:
-            return
-        jobs.await_running(self.cluster, self.namespace, name)
-        self.suspend(name, True)
-        self.cluster.kubectl("wait", "--for=condition=Suspended", f"trainingjob/{name}", "--timeout=60s",
-                             namespace=self.namespace)
-        self.suspend(name, False)
-
-
 @pytest.fixture(scope="module")
 def sides(cluster, muster, namespace_of_module, tmp_path_factory):
     """All cases have begun on all sides."""
@@ -158,12 +86,11 @@ def sides(cluster, muster, namespace_of_module, tmp_path_factory):
                   "kubernetes": Kubernetes(cluster, namespace_of_module)}
         for side in found.values():
             for name, case in CASES.items():
-                side.begin(name, manifest(name, case))
+                side.begin(name, manifest(name, case), case.paused)
         yield found
     finally:
-        for process in found["processes"].started if found else []:
-            process.terminate()
-            process.wait(60)
+        if found:
+            found["processes"].end()
         rack.end_all()
         rack.down()
 
