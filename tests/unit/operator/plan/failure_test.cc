@@ -434,8 +434,8 @@ TEST(Failure, ProgramsOfOnesOwnThatFailTogetherUseUpOneRestart) {
   };
   const Case cases[] = {
       {"peers notice one after the other", {{3, 3}, {3.2, 0}, {3.5, 1}, {3.9, 2}}, 1},
-      {"a peer that waits for its own time-out", {{3, 3}, {4, 0}, {600, 1}}, 1},
-      {"a peer long after", {{3, 3}, {700, 0}}, 2},
+      {"a peer that waits for its own time-out", {{3, 3}, {4, 0}, {640, 1}}, 1},
+      {"a peer long after", {{3, 3}, {1000, 0}}, 2},
       {"the replacement, which met a peer that was ending", {{3, 0}, {4, 1}, {4.5, 0}, {5, 2}}, 1},
       {"one by itself, again and again", {{3, 0}, {6, 0}, {9, 0}}, 3},
       {"all, and all once more", {{3, 0}, {4, 1}, {5, 2}, {60, 0}, {61, 1}, {62, 2}}, 2},
