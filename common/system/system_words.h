@@ -18,13 +18,16 @@ inline std::string system_words(int error) {
       return words + " (ulimit -n)";
     case EFBIG:
       return words + " (ulimit -f)";
-    case EAGAIN:  // of fork() and of threads
-      return words + " (of the machine, or ulimit -u or -v)";
     case ENOMEM:
       return words + " (of the machine, or ulimit -v)";
     default:
       return words;
   }
+}
+
+// The same for an error of fork() or of the start of a thread.
+inline std::string words_of_fork(int error) {
+  return system_words(error) + (error == EAGAIN ? " (of the machine, or ulimit -u or -v)" : "");
 }
 
 // Returns the words for an exception by which the standard library says that the process has
@@ -35,7 +38,7 @@ inline std::optional<std::string> limit_words(const std::exception& error) {
   const auto* by_system = dynamic_cast<const std::system_error*>(&error);
   if (by_system == nullptr || by_system->code() != std::errc::resource_unavailable_try_again)
     return std::nullopt;
-  return "cannot start a thread: " + system_words(EAGAIN);
+  return "cannot start a thread: " + words_of_fork(EAGAIN);
 }
 
 }  // namespace muster

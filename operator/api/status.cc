@@ -131,10 +131,14 @@ Time wall_time() {
 }
 
 Time steady_time() {
-  using Clock = std::chrono::steady_clock;
+  const auto since_boot = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_BOOTTIME, &time);
+    return milliseconds(std::chrono::seconds(time.tv_sec)) + milliseconds(time.tv_nsec / 1'000'000);
+  };
   static const Time first = wall_time();
-  static const Clock::time_point began = Clock::now();
-  return first + std::chrono::floor<milliseconds>(Clock::now() - began);
+  static const milliseconds began = since_boot();
+  return first + (since_boot() - began);
 }
 
 std::string format_time(Time time) {

@@ -196,10 +196,6 @@ std::optional<TrainingLength> length_of(const TrainingJob& job) {
   return to_training_length(job.training);
 }
 
-bool keeps_checkpoints(const TrainingJob& job) {
-  return !job.training.is_null() && job.storage_volume.is_object();
-}
-
 bool ends_with_its_pod(const Json& volume) {
   return given(volume, "emptyDir") || given(volume, "ephemeral");
 }
@@ -207,6 +203,10 @@ bool ends_with_its_pod(const Json& volume) {
 bool loses_files(const TrainingJob& job) {
   const bool is_kept = job.storage_volume.is_object() && !ends_with_its_pod(job.storage_volume);
   return !job.training.is_null() && !is_kept;
+}
+
+bool keeps_checkpoints(const TrainingJob& job) {
+  return !job.training.is_null() && !loses_files(job);
 }
 
 bool workers_may_change(const TrainingJob& job) {

@@ -77,6 +77,18 @@ bool is_held_up_by_quota(const Draft& draft) {
   return draft.observed.quota && draft.stage() == Stage::active;
 }
 
+// Returns what stands still in the job; "" where nothing does.
+std::string stall_of(const Draft& draft) {
+  return draft.status.is_true("Stalled") ? draft.status.find("Stalled")->message : "";
+}
+
+std::string as_cause(const std::string& message) {
+  constexpr size_t kLongestCause = 1000;
+  std::string cause = bounded(message, kLongestCause);
+  std::ranges::replace(cause, '\n', ' ');
+  return cause;
+}
+
 std::string cause_of(const Draft& draft) {
   const Stage stage = draft.stage();
   if (draft.status.is_true("FailureTarget")) return draft.status.find("FailureTarget")->message;
@@ -87,22 +99,19 @@ std::string cause_of(const Draft& draft) {
   if (stage == Stage::active && accepted && !accepted->status) return accepted->message;
   if (is_held_up_by_quota(draft)) return describe_quota(*draft.observed.quota, true);
   const std::string obstacle = first_obstacle(draft);
-  const bool stalled = obstacle.empty() && draft.status.is_true("Stalled");
-  return stalled ? draft.status.find("Stalled")->message : obstacle;
+  return obstacle.empty() ? stall_of(draft) : obstacle;
 }
 
 // Writes an event for each new cause. The conditions Accepted, Stalled and Failed have theirs, and
 // a quota gets no further event when only the numbers in its words change.
 void report_cause(Draft& draft) {
-  constexpr size_t kLongestCause = 1000;
   const std::string& before = draft.job.status.cause;
   std::string& cause = draft.status.cause;
-  cause = bounded(cause_of(draft), kLongestCause);
-  std::ranges::replace(cause, '\n', ' ');
+  cause = as_cause(cause_of(draft));
   const api::Condition* accepted = draft.status.find("Accepted");
-  const bool told_elsewhere = (accepted && !accepted->status) ||
-                              draft.status.is_true("FailureTarget") ||
-                              draft.status.is_true("Stalled") || draft.stage() == Stage::suspending;
+  const bool told_elsewhere =
+      (accepted && !accepted->status) || draft.status.is_true("FailureTarget") ||
+      cause == as_cause(stall_of(draft)) || draft.stage() == Stage::suspending;
   if (cause.empty() || cause == before || told_elsewhere) return;
   if (!is_held_up_by_quota(draft)) return draft.warn("ReplicaPending", cause);
   if (!before.starts_with(describe_quota(*draft.observed.quota, false))) {

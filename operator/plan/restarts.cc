@@ -29,7 +29,7 @@ bool joins_round(const Draft& draft, const api::ReplicaRecord& record,
     const bool was_there = ended && ended->started
                                ? &other != &record && *ended->started <= *other.failed_at
                                : !record.in_round;
-    return was_there && end_of(draft, ended) - *other.failed_at <= kRoundTime;
+    return was_there && std::chrono::abs(end_of(draft, ended) - *other.failed_at) <= kRoundTime;
   };
   return std::ranges::any_of(draft.status.records, may_be_the_cause);
 }

@@ -190,6 +190,7 @@ checkpoint::Store::Found Checkpointer::write(Task& task) {
   if (store_.published(step, task.manifest.generation)) {
     const std::string name = checkpoint::FolderName{step, task.manifest.generation}.text();
     auto found = checkpoint::Store::read(options_.storage / "checkpoints" / name);
+    failing_.reset();
     if (task.manifest.is_final() && !found.manifest.is_final())
       throw NameTaken(name + " is published, and not as the final one");
     return found;
@@ -238,10 +239,15 @@ void Checkpointer::tell_failure(uint64_t step, const std::string& why) {
 bool Checkpointer::try_to_save(Task& task) {
   try {
     save(task);
-  } catch (const Unavailable& error) {
+  } catch (const WriteError& error) {
     const uint64_t step = task.snapshot->position().step;
-    failing_.emplace("no checkpoint of step " + std::to_string(step) + ": " + error.what());
+    if (!failing_)
+      failing_.emplace("no checkpoint since step " + std::to_string(step) +
+                       "; training goes on: " + error.what());
     tell_failure(step, error.what());
+    return false;
+  } catch (const Unavailable& error) {  // of the group, not of the storage
+    tell_failure(task.snapshot->position().step, error.what());
     return false;
   } catch (const Invalid& error) {
     tell_failure(task.snapshot->position().step, error.what());

@@ -109,8 +109,9 @@ class Checkpointer {
   Clock::time_point last_time_;
   std::atomic<bool> requested_{false};
   // Used by the thread that takes or saves a checkpoint; never by two at once.
-  int failures_ = 0;                   // in a row
-  std::optional<KnownStall> failing_;  // since the last one that was published
+  int failures_ = 0;  // in a row
+  // While the storage takes no checkpoint: since the first one that it did not take.
+  std::optional<KnownStall> failing_;
   Clock::time_point told_;
 
   mutable Mutex mutex_;

@@ -205,6 +205,9 @@ int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests
   for (const Json& manifest : manifests) {
     names.push_back({name_space_of(manifest, cluster, name_space),
                      string_or(member(manifest, "metadata"), "name", "")});
+    if (names.back().name.empty())
+      throw Invalid(string_or(manifest, "kind", "object") +
+                    ": metadata.name: expected a name, found none");
     if (is_job(manifest)) jobs.push_back(names.back());
   }
   for (size_t i = 0; i < names.size(); ++i) submit(cluster, manifests[i], names[i], options.force);

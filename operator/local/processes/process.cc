@@ -128,7 +128,7 @@ Process::Process(const Launch& launch)
                           go_write.get(),
                           ::getpid()};
   const pid_t pid = ::fork();
-  if (pid < 0) throw Unavailable("cannot start " + name + ": " + system_words(errno));
+  if (pid < 0) throw Unavailable("cannot start " + name + ": " + words_of_fork(errno));
   if (pid == 0) become(prepared);
   ::setpgid(pid, pid);  // whoever is first; the group must exist before anybody signals it
   try {

@@ -212,15 +212,11 @@ Json parse_text(std::string_view text, const std::string& source) {
   }
 }
 
-// Earlier versions did not say what ends a training.
-End parse_end(const Fields& fields) {
-  if (!fields.has("endedBy")) return End::length;
-  const std::string word = fields.text("endedBy");
-  if (word == "length") return End::length;
-  if (word == "stopWhen") return End::stop_when;
-  if (word == "earlyStopping") return End::early_stopping;
-  throw Invalid(fields.where() + "endedBy: expected length, stopWhen or earlyStopping, found \"" +
-                word + "\"");
+// Earlier versions did not say what has ended a training, and later ones may know more.
+End parse_end(const Fields& fields, const Evaluations& evaluations) {
+  const std::string word = fields.has("endedBy") ? fields.text("endedBy") : "";
+  if (word == "stopWhen" || (word.empty() && evaluations.reached)) return End::stop_when;
+  return word == "earlyStopping" ? End::early_stopping : End::length;
 }
 
 }  // namespace
@@ -240,7 +236,7 @@ Manifest parse_manifest(std::string_view text, const std::string& source) {
   manifest.job_uid = fields.text("jobUid");
   manifest.generation = fields.number("generation");
   manifest.position = parse_position(fields.fields("position"));
-  if (fields.boolean("final")) manifest.ended = parse_end(fields);
+  if (fields.boolean("final")) manifest.ended = parse_end(fields, manifest.position.evaluations);
   manifest.model = fields.text("model");
   manifest.layout_fingerprint = fields.text("layoutFingerprint");
   manifest.fingerprint = fields.text("fingerprint");

@@ -21,6 +21,8 @@ class Completion {
   bool covers(const checkpoint::Manifest& manifest) const;
 
  private:
+  bool has_same_end(const Json& other) const;
+
   Json training_;
   spec::TrainingSpec spec_;
   bool distributed_;

@@ -439,6 +439,7 @@ TEST(Failure, ProgramsOfOnesOwnThatFailTogetherUseUpOneRestart) {
       {"the replacement, which met a peer that was ending", {{3, 0}, {4, 1}, {4.5, 0}, {5, 2}}, 1},
       {"one by itself, again and again", {{3, 0}, {6, 0}, {9, 0}}, 3},
       {"all, and all once more", {{3, 0}, {4, 1}, {5, 2}, {60, 0}, {61, 1}, {62, 2}}, 2},
+      {"an end that is seen late", {{3, 3}, {1000, 0}, {50, 1}}, 3},
       {"two apart", {{3, 0}, {1000, 1}, {2000, 0}}, 3},
   };
   for (const Case& test : cases) {

@@ -98,12 +98,14 @@ void require_right(InstructionSet set) {
     if (lower < set && why_wrong(kernels(lower), lower).empty()) other = lower;
   }
   throw Invalid(
-      fmt::format("this program computes wrong here, with the kernels for {}: {}. The compiler "
-                  "that built it or this processor is at fault. Start it with "
-                  "MUSTER_INSTRUCTION_SET={}, which is slower and right, or build it with another "
-                  "compiler; where the same program starts on other machines with {}, repair this "
-                  "machine",
-                  host::name_of(set), wrong, host::name_of(other), host::name_of(set)),
+      fmt::format(
+          "this program computes wrong here, with the kernels for {}: {}. The compiler "
+          "that built it or this processor is at fault. Start it with "
+          "MUSTER_INSTRUCTION_SET={}, which is slower and right (`muster run` hands it on, a pod's "
+          "template may not set it), or build it with another compiler; where the same program "
+          "starts on other machines with {}, repair this "
+          "machine",
+          host::name_of(set), wrong, host::name_of(other), host::name_of(set)),
       kMiscomputes);
 }
 

@@ -59,8 +59,8 @@ Changes with(Changes changes, const char* path, const char* value) {
 TEST(Completion, CoversAFinalCheckpointWhereTheTrainingWouldEndThereToo) {
   const checkpoint::Best reached{0.95, 128, 4};
   const checkpoint::Evaluations none;
-  const checkpoint::Evaluations stopped{4, 128, checkpoint::Best{0.1, 64, 2}, 2, {}, {}};
-  const checkpoint::Evaluations good{4, 128, {}, 0, {}, reached};
+  const checkpoint::Evaluations stopped{4, checkpoint::Best{0.1, 64, 2}, 2, {}, {}, 128};
+  const checkpoint::Evaluations good{4, {}, 0, {}, reached, 128};
   const struct {
     const char* name;
     Changes before;
@@ -96,6 +96,16 @@ TEST(Completion, CoversAFinalCheckpointWhereTheTrainingWouldEndThereToo) {
       EXPECT_FALSE(completion.covers(on_the_way)) << test.name;
     }
   }
+}
+
+// A training of 128 synchronous steps went on asynchronously when its batches were done already.
+TEST(Completion, GoesByTheLengthWhereAFinalCheckpointHasFewerSteps) {
+  checkpoint::Manifest manifest = final_of(training(kSteps), {});
+  manifest.position.step = 32;
+  EXPECT_TRUE(Completion(training(kSteps), true).covers(manifest));
+  EXPECT_FALSE(Completion(training(with(kSteps, "steps", "129")), true).covers(manifest));
+  manifest.ended = End::stop_when;
+  EXPECT_FALSE(Completion(training(kSteps), true).covers(manifest));
 }
 
 }  // namespace
