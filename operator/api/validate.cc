@@ -56,7 +56,10 @@ std::vector<Problem> validate_for_cluster(Document& document) {
   Problems problems(document);
   int most = 0;
   for (const Role role : kRoles) most += most_replicas(job, role);
-  if (most > 1 && loses_files(job)) {
+  // Earlier versions accepted a volume that each pod has for itself: such a job goes on.
+  const bool accepted_before =
+      given(member(document.value(), "status"), "startTime") && job.storage_volume.is_object();
+  if (most > 1 && loses_files(job) && !accepted_before) {
     problems.report("spec.storage.volume", "a volume that all replicas share",
                     job.storage_volume.is_null() ? "none" : "one that each pod has for itself",
                     "such as {persistentVolumeClaim: {claimName: NAME}} of a ReadWriteMany claim");

@@ -140,7 +140,8 @@ TEST(TrainingJob, OfAClusterMayBeAskedForACheckpoint) {
   EXPECT_EQ(job.checkpoint_request, "");
   EXPECT_FALSE(keeps_checkpoints(job));
   manifest.replace(manifest.find("{name: elastic}"), 15, "\n  name: elastic\n" + asks);
-  job = job_of(manifest + "  storage: {volume: {emptyDir: {}}}\n");
+  EXPECT_FALSE(keeps_checkpoints(job_of(manifest + "  storage: {volume: {emptyDir: {}}}\n")));
+  job = job_of(manifest + "  storage: {volume: {persistentVolumeClaim: {claimName: shared}}}\n");
   EXPECT_EQ(job.checkpoint_request, "now");
   EXPECT_TRUE(keeps_checkpoints(job));
   job.training = nullptr;

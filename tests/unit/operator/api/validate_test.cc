@@ -455,6 +455,11 @@ TEST(Validate, OnAClusterThoseWhoTrainTogetherShareAVolume) {
   const auto own = problems(std::string(kTraining) + "  storage: {volume: {emptyDir: {}}}\n");
   ASSERT_EQ(own.size(), 1u);
   EXPECT_THAT(own[0].text(), HasSubstr("found one that each pod has for itself"));
+  // An earlier version has accepted it, and the job has begun.
+  EXPECT_TRUE(
+      problems(std::string(kTraining) +
+               "  storage: {volume: {emptyDir: {}}}\nstatus: {startTime: 2026-01-02T03:04:05Z}\n")
+          .empty());
   const std::string shared = "  storage: {volume: {persistentVolumeClaim: {claimName: mnist}}}\n";
   EXPECT_TRUE(problems(kTraining + shared).empty());
   std::string alone = kTraining;
