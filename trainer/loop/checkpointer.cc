@@ -7,6 +7,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/system/file.h"
 #include "common/threads/watched_work.h"
 
 namespace muster::loop {
