@@ -27,8 +27,8 @@ std::chrono::nanoseconds parse_fraction(std::string_view text, size_t& at);
 
 // Returns the time of the wall clock.
 Time wall_time();
-// Returns the time at which this was called first, moved on by the monotonic clock: differences of
-// two such times are right although somebody sets the machine's clock meanwhile.
+// Returns the wall time of the first call plus the monotonic time since then. The difference of two
+// such times stays right if somebody sets the machine's clock between them.
 Time steady_time();
 
 }  // namespace muster::api
