@@ -94,8 +94,8 @@ struct ReplicaRecord {
   std::optional<int> exit_code;   // exit code of the last ended attempt
   Time not_before{};              // back-off: earliest time of the next creation
   int failures_in_row = 0;        // restarts since it last ran well; decides the next back-off
-  int restarts_in_place =
-      0;  // restarts of the current attempt that are counted in `restarts` or judged
+  // Restarts of the current attempt that are counted in `restarts` or judged.
+  int restarts_in_place = 0;
   std::string replacing;  // UID of a living replica that is being removed: its end is counted
                           // already (CrashLoopBackOff) or must not be counted (an elastic job was
                           // scaled down); empty: none
@@ -127,16 +127,16 @@ struct JobStatus {
   std::optional<Time> completion_time;
   std::map<Role, ReplicaStatus> replica_statuses;
   std::vector<ReplicaRecord> records;
-  std::vector<std::string>
-      counted_uids;  // ended replicas that still exist and whose end is in `records`
+  // Ended replicas that still exist and whose end is in `records`.
+  std::vector<std::string> counted_uids;
   int restarts = 0;  // of the job, counted against backoffLimit (the evaluator's are not)
   int run = 0;       // raised by RestartJob and by resuming; replicas of an older run leave
-  std::map<Role, int>
-      group;  // number of replicas of each role in TF_CONFIG at the last plan; empty: no plan yet
+  // Number of replicas of each role in TF_CONFIG at the last plan; empty: no plan yet.
+  std::map<Role, int> group;
   int restart_run = 0;  // the run begun by the last RestartJob, or by more training of a job that
                         // had ended; 0: none. Successes of earlier runs are void
-  std::optional<Time>
-      final_checkpoint_time;  // when the deciding replicas finished; starts the evaluator's timeout
+  // When the deciding replicas finished; starts the evaluator's timeout.
+  std::optional<Time> final_checkpoint_time;
   // The spec's length of training when the job succeeded. None: the job has not succeeded, has no
   // `training`, or succeeded under an operator that is older than this field.
   std::optional<TrainingLength> trained_to;
@@ -173,8 +173,8 @@ struct TrainingJob {
   std::string name_space = "default";
   std::string uid;
   int64_t generation = 1;
-  std::string
-      resource_version;  // version of the object that was read; only the cluster can interpret it
+  // Version of the object that was read; only the cluster can interpret it.
+  std::string resource_version;
   bool deleting = false;
   OwnerTfJob tfjob;
   std::optional<Hold> hold;        // only the cluster sets it
