@@ -15,19 +15,20 @@
 namespace muster::kube {
 
 // A Cluster whose jobs may wait in queues of Kueue (workload.h): a job that names a queue runs only
-// while its Workload is admitted, on the nodes and with the workers that were admitted. All the
-// rest is the cluster's below it. Thread-safe as that cluster.
+// while its Workload is admitted, on the nodes and with the workers that were admitted. Everything
+// else is passed to `inner`. As thread-safe as `inner`.
 class QueuedCluster final : public cluster::Cluster {
  public:
   struct Environment {
     std::function<void(const std::string& key, api::Time at)> wake;
     std::function<bool()> leads;
-    // Whether Workloads and ResourceFlavors are in view. Until then jobs in queues are left alone.
+    // Whether Workloads and ResourceFlavors are in view. Until they are, jobs in queues are left
+    // alone.
     std::function<bool()> sees_queues;
   };
 
-  // `training_jobs` is the view of `inner`. All references must outlive it. With `enabled` false
-  // it does nothing of its own.
+  // `training_jobs` is the view of `inner`. All references must outlive it. With `enabled` false,
+  // every call is passed to `inner` unchanged.
   QueuedCluster(cluster::Cluster& inner, Transport& transport,
                 const Store<WholeObject>& training_jobs, PodSettings pods, bool enabled,
                 Environment environment);
@@ -53,9 +54,10 @@ class QueuedCluster final : public cluster::Cluster {
 
  private:
   void workload_changed(const WholeObject* before, const WholeObject* after);
-  std::optional<WholeObject> object_of(const api::TrainingJob& job) const;  // that is in view
+  // The TrainingJob in view.
+  std::optional<WholeObject> object_of(const api::TrainingJob& job) const;
   std::optional<QueueRequest> request_of(const api::TrainingJob& job) const;
-  Json workload_of(const api::TrainingJob& job) const;  // that is in view; null: none
+  Json workload_of(const api::TrainingJob& job) const;  // the Workload in view; null: none
   Json current_workload_of(const api::TrainingJob& job) const;
   Json flavor_spec(const std::string& name) const;
   void try_later(const api::TrainingJob& job, const std::function<void()>& action);
@@ -82,8 +84,8 @@ class QueuedCluster final : public cluster::Cluster {
   const Client client_;
   const Store<WholeObject>& training_jobs_;
   Store<WholeObject> workloads_, flavors_;
-  // By key of the job: the last sentence about fewer workers, why it cannot join its queue, and
-  // since when Kueue's objects have not been in view.
+  // By key of the job: the last sentence about fewer workers, why the job cannot join its queue,
+  // and since when Kueue's objects have not been in view.
   struct Said {
     std::string fewer, trouble;
     std::optional<api::Time> missed_since;
