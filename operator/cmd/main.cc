@@ -134,7 +134,7 @@ class Program {
     on(command, [this] { return run_job(run_options()); });
   }
 
-  // Not for people: `muster run --hosts` starts it.
+  // Not for users: `muster run --hosts` starts this command.
   void add_host() {
     CLI::App* command = app_.add_subcommand("host", "Serve `muster run --hosts`")->group("");
     command->add_option("ACTION", job_, "survey, receive, run or link")
@@ -182,7 +182,7 @@ class Program {
     command->add_option("DIR", directory_, "The job's directory, as runs/mnist-mlp")->required();
   }
 
-  // Adds the argument that names the job of status and logs, here or on a cluster.
+  // Adds the argument that names the job (local or on a cluster) for status and logs.
   void add_job(CLI::App* command) {
     command
         ->add_option("JOB", job_,
@@ -225,8 +225,8 @@ class Program {
 
   bool is_local() const { return !cluster_.given() && is_local_job(job_); }
 
-  // Runs `command` with `job_` as the name of a job of the cluster. If no cluster can be asked, the
-  // error also says that there is no such directory.
+  // Runs `command` with `job_` as the name of a job on the cluster. If no cluster can be reached,
+  // the error also says that there is no such directory.
   int with_named(const std::function<int(const ClusterAccess&)>& command) const {
     bool asked = false;
     try {
@@ -476,7 +476,7 @@ int run_guarded(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace muster;
   occupy_standard_descriptors();
-  setenv("MUSTER_LOG_FORMAT", "text", 0);  // for people, whatever standard error is
+  setenv("MUSTER_LOG_FORMAT", "text", 0);  // for people, whatever kind of file stderr is
   log::initialize("muster");
   return finish_output("muster", cmd::run_guarded(argc, argv));
 }

@@ -57,7 +57,8 @@ int show_logs(const LogOptions& options) {
   LogMerger merger(directory.logs(), options.replicas);
   LogPrinter printer(options.json, takes_colour(stdout));
   for (bool last = false;;) {
-    // The runner is looked at before the read, so that the last read gets all that it has written.
+    // The runner is checked before the read, so that the last read gets everything that the runner
+    // has written.
     last = !options.follow || !local::RunLock::holder(directory);
     const std::vector<MergedLine> lines = merger.read(options.tail, last);
     printer.know(merger.names());

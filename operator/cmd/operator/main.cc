@@ -21,7 +21,7 @@ namespace muster::cmd {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience(1'000);  // with calls, when asked to stop
+constexpr std::chrono::milliseconds kPatience(1'000);  // time for calls to end after a stop
 
 struct Flags {
   OperatorOptions options;
@@ -30,7 +30,7 @@ struct Flags {
   int lease_seconds = 15;
   std::string http_peers;
   std::vector<std::string> allowed_accounts;
-  std::string scale_down;  // of release-pods, like the next
+  std::string scale_down;  // for release-pods, like the next member
   int timeout_seconds = 120;
 };
 
@@ -156,7 +156,7 @@ void settle_lease(Flags& flags, const kube::Config& config) {
 }
 
 // Turns SIGTERM and SIGINT, which all threads have blocked, into a stop. Calls under way may still
-// end; but a server that does not answer must not keep us from giving up the lease.
+// end, but a server that does not answer must not prevent the process from giving up the lease.
 void await_signal(const std::stop_token& end, std::stop_source& stop, kube::HttpTransport& calls) {
   sigset_t signals;
   sigemptyset(&signals);

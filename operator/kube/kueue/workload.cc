@@ -100,8 +100,8 @@ Json pod_set_of(const api::TrainingJob& job, api::Role role, const api::ReplicaS
   return set;
 }
 
-// Returns the digest of the job's request. Leaves out defaults, which may differ between versions
-// of the operator.
+// Returns the digest of the job's request. Leaves out the operator's own defaults, which may differ
+// between versions.
 std::string asked_by(const api::TrainingJob& job) {
   Json asked = {{"device", member(job.training, "device")},
                 {"devices", member(job.training, "devices")},
