@@ -63,11 +63,11 @@ void require_distinct(const std::vector<std::string>& ips, size_t i) {
 
 struct Answer {
   std::string output, errors;
-  bool is_whole = false;  // or else time was up
+  bool is_whole = false;  // false: the time was over first
   int code = 0;
 };
 
-// Returns false at the end, and once it is too long.
+// Returns false at the end, and once `to` is too long.
 bool read_some(const Descriptor& from, std::string& to) {
   return Session::read_some(from, to) && to.size() <= kLongestAnswer;
 }
