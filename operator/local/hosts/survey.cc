@@ -56,8 +56,10 @@ void require_distinct(const std::vector<std::string>& ips, size_t i) {
     if (ips[other] == ips[i])
       throw Unavailable("expected an address of its own, found " + ips[i] + " of an earlier host");
     if (is_loopback(ips[other]) != is_loopback(ips[i]) && !ips[other].empty())
-      throw Unavailable("expected an address that other hosts reach, or none that they do, found " +
-                        ips[i] + " beside " + ips[other]);
+      throw Unavailable(
+          "expected an address that other hosts can reach (or loopback addresses for all hosts), "
+          "found " +
+          ips[i] + " beside " + ips[other]);
   }
 }
 
