@@ -21,10 +21,11 @@ struct Verdict {
 // the end, and a failure rule may name it.
 bool left_as_asked(const ObservedReplica& replica);
 
-// Decides by the first of these rules that applies: 1. It left as asked (left_as_asked()):
-// restarted and not counted, whatever the exit code; failure rules do not apply. (restartPolicy
-// Never still fails the job, because the replica will not come back.) 2. The first failure rule
-// that matches: each of its onExitCodes, onReasons and roles, if given,
+// Decides by the first of these rules that applies:
+// 1. It left as asked (left_as_asked()): restarted and not counted, whatever the exit code; failure
+//    rules do not apply. (restartPolicy Never still fails the job, because the replica will not
+//    come back.)
+// 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, if given,
 //    must hold. `ignore` restarts the replica without counting, with the same back-off as any
 //    restart, so that a crash loop that is ignored stays a slow one.
 // 3. restartPolicy Never: the job fails (with enableDynamicWorker a worker is given up instead).

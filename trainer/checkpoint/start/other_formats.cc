@@ -13,7 +13,7 @@ namespace {
 struct Format {
   std::string_view extension;
   std::string_view what;
-  std::string_view tensors;  // in Python, by their names; {} is the file
+  std::string_view tensors;  // Python expression for the tensors by name; {} is the file
   std::string_view module;   // of safetensors
 };
 
