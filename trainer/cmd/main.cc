@@ -18,9 +18,9 @@
 #include "trainer/data/sources/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/group/identity.h"
-#include "trainer/loop/guard.h"
 #include "trainer/loop/commands/on_samples.h"
 #include "trainer/loop/commands/predict_pictures.h"
+#include "trainer/loop/guard.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::cmd {
@@ -31,7 +31,7 @@ struct Options {
   std::string standalone;
   std::string storage;
   std::string http_address;
-  std::string output;  // empty: the command's own
+  std::string output;  // empty: the command's default
   std::string checkpoint;
   std::string data = "test";
   std::vector<int64_t> indices;
@@ -62,7 +62,7 @@ int predict(Options options) {
   return all ? kSuccess : kBadInput;
 }
 
-// The thread of a StopSignal logs, so that the logger must exist before it begins.
+// The thread of a StopSignal logs, so the logger must exist before it.
 int train(const Options& options) {
   if (options.standalone.empty()) {
     const auto membership = group::parse_membership(group::read_environment());
@@ -138,7 +138,7 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->needs(pictures);
-  // `muster` names here the folder that it was called in.
+  // `muster` passes the folder in which it was called.
   command->add_option("--called-in", options.pictures.from)->group("");
   return command;
 }
@@ -250,8 +250,8 @@ int run(int argc, char** argv) {
       tell);
 }
 
-// Raises the limit of descriptors. Connections of strangers must not use up those of the group, and
-// gRPC does not listen again after a descriptor was refused.
+// Raises the limit of descriptors. Strangers' connections must not use up the descriptors for the
+// group, and gRPC does not listen again after it could not get a descriptor.
 void allow_all_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -266,7 +266,7 @@ void allow_all_descriptors() {
 int main(int argc, char** argv) {
   muster::occupy_standard_descriptors();
   muster::keep_freed_memory();
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages have what matters
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages contain what is needed
   muster::group::keep_openssl();
   muster::cmd::allow_all_descriptors();
   const std::string program = std::filesystem::path(argv[0]).filename();
