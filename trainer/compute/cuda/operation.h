@@ -15,7 +15,7 @@ class Operation {
   virtual void backward(Program& program) = 0;
 };
 
-// One file a kind.
+// Each kind has its own file.
 std::unique_ptr<Operation> make_operation(const Dense&, const Node& node, Context& context);
 std::unique_ptr<Operation> make_operation(const ActivationLayer&, const Node& node,
                                           Context& context);
@@ -50,7 +50,7 @@ class LossOperation {
   virtual bool waits() const { return false; }
 };
 
-// One file a kind.
+// Each kind has its own file.
 std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
