@@ -236,7 +236,7 @@ struct Kernels {
   void (*convert_bytes)(int64_t n, const uint8_t* in, float scale, float offset, float* out);
   void (*convert_floats)(int64_t n, const float* in, float scale, float offset, float* out);
   int64_t (*count_nonzero)(int64_t n, const float* in);
-  // Returns the number of listed features.
+  // Returns the number of listed elements.
   int64_t (*list_nonzeros)(const ListNonzeros&);
 
   // out[c, r] = in[r, c].
