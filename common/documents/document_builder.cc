@@ -27,7 +27,7 @@ bool is_utf8(std::string_view text) {
 
 struct Size {
   size_t values = 1;  // and keys
-  size_t bytes = 0;   // of text
+  size_t bytes = 0;   // bytes of text
   size_t levels = 0;
 };
 

@@ -61,7 +61,7 @@ class Document::Builder : public YAML::EventHandler {
     std::string key;
     YAML::Mark key_mark;
     std::unordered_set<std::string> seen;
-    std::vector<Part> merged;  // what << brings; fields of the object itself come before it
+    std::vector<Part> merged;  // the parts from <<; the object's own fields take precedence
   };
 
   [[noreturn]] void fail(const YAML::Mark& mark, std::string expected, std::string found);

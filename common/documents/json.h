@@ -24,7 +24,7 @@ class JsonBounds {
 
  private:
   bool exceeded_ = false;
-  std::array<size_t, kMostLevels> members_{};  // of the object that is open at each level
+  std::array<size_t, kMostLevels> members_{};  // number of members of the open object at each level
 };
 
 // Parses a text from any source. Returns null if the text is no JSON or exceeds JsonBounds.

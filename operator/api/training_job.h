@@ -88,7 +88,7 @@ struct ReplicaRecord {
   int restarts = 0;  // for failures that count; one round of failures uses up one
                      // restart of backoffLimit
   bool in_round = false;          // it has failed in the current round of failures
-  std::optional<Time> failed_at;  // its first failure in the current round
+  std::optional<Time> failed_at;  // the first failure in the current round
   bool succeeded = false;         // it is done and never runs again
   bool failed = false;            // it ended without success and never runs again
   std::optional<int> exit_code;   // exit code of the last ended attempt
@@ -129,7 +129,7 @@ struct JobStatus {
   std::vector<ReplicaRecord> records;
   // Ended replicas that still exist and whose end is in `records`.
   std::vector<std::string> counted_uids;
-  int restarts = 0;  // of the job, counted against backoffLimit (the evaluator's are not)
+  int restarts = 0;  // restarts that count against backoffLimit (the evaluator's do not)
   int run = 0;       // raised by RestartJob and by resuming; replicas of an older run leave
   // Number of replicas of each role in TF_CONFIG at the last plan; empty: no plan yet.
   std::map<Role, int> group;

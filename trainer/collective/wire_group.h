@@ -130,8 +130,8 @@ class WireGroup {
   std::vector<const float*> nodes_ MUSTER_GUARDED_BY(driving_);  // nodes of a bucket's part
   std::vector<Peer> peers_ MUSTER_GUARDED_BY(driving_);          // by member
   std::vector<Header> headers_;                                  // headers of the last step
-  std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);         // of a frame that is received, or
-  std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);     // sent
+  std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);         // parts of a received frame
+  std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);     // parts of a sent frame
   std::span<const std::span<float>> state_ MUSTER_GUARDED_BY(driving_);  // the state being received
   int source_ MUSTER_GUARDED_BY(driving_) = -1;                          // from this member
   // The state of the next call or the one under way. The thread that moves frames, ahead_ or the

@@ -43,9 +43,9 @@ struct CocoMetrics {
   double ap = -1;
   double ap50 = -1;  // at IoU 0.5
   double ap75 = -1;
-  double ap_small = -1;   // of objects up to 32 x 32 pixels
-  double ap_medium = -1;  // of objects from 32 x 32 to 96 x 96 pixels
-  double ap_large = -1;   // of objects from 96 x 96 pixels on
+  double ap_small = -1;   // for objects up to 32 x 32 pixels
+  double ap_medium = -1;  // for objects from 32 x 32 to 96 x 96 pixels
+  double ap_large = -1;   // for objects from 96 x 96 pixels on
   double ar1 = -1;        // with the best detection of a class in each image
   double ar10 = -1;
   double ar100 = -1;

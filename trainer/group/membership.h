@@ -69,7 +69,7 @@ struct Membership {
   std::string own_address() const;
   // Returns own_address() by IP if that is known, for peers that cannot or need not ask DNS.
   std::string reachable_address() const;
-  std::string reachable_host() const;  // of reachable_address(), without brackets
+  std::string reachable_host() const;  // the host of reachable_address(), without brackets
   std::string name() const { return role_name + " " + std::to_string(index); }
 };
 

@@ -65,7 +65,7 @@ class PeerRegistry {
     bool leaving = false;
     Time heard;
     Time lost;  // if it was restarted in place: the end of the process before it
-    std::vector<StallMessage> stalls = {};  // its stalled work
+    std::vector<StallMessage> stalls = {};  // the peer's stalled work
   };
 
   explicit PeerRegistry(Expected expected) : expected_(std::move(expected)) {}
@@ -125,7 +125,7 @@ class PeerRegistry {
   std::map<uint64_t, Peer> peers_;
   std::vector<uint64_t> replaced_;
   uint64_t newest_ = 0;                // newest generation known to be open
-  std::deque<uint64_t> incarnations_;  // of all peers so far, in the order of their joining
+  std::deque<uint64_t> incarnations_;  // incarnations of all peers so far, in the order of joining
 };
 
 }  // namespace muster::group

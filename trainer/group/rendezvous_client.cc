@@ -125,7 +125,7 @@ struct RendezvousClient::Impl {
   std::string rejected MUSTER_GUARDED_BY(mutex);
   bool answered MUSTER_GUARDED_BY(mutex) = false;  // the rendezvous has answered in this attempt
   std::string put_off
-      MUSTER_GUARDED_BY(mutex);  // its last answer, if it said that we may not join yet
+      MUSTER_GUARDED_BY(mutex);  // rank 0's last answer, if it said that we may not join yet
   GroupView view MUSTER_GUARDED_BY(mutex);
   std::atomic<uint64_t> revision{0};
   Clock::time_point heard MUSTER_GUARDED_BY(mutex) = Clock::now();

@@ -62,7 +62,7 @@ void read_frame(uint32_t marker, Bytes segment, std::string_view name, JpegHeade
   }
   const bool arithmetic = marker >= 0xc9;
   if (arithmetic) return;
-  uint64_t blocks = 1, widest = 1, highest = 1;  // of a coding unit (MCU)
+  uint64_t blocks = 1, widest = 1, highest = 1;  // sizes of a coding unit (MCU)
   if (components > 1) {
     blocks = 0;
     for (size_t c = 0; c < components; ++c) {

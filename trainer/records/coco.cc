@@ -379,7 +379,7 @@ class Parser {
 
   const std::string& name_;
   std::string_view text_;
-  std::string place_;         // where the parser is: "annotations[3].bbox"
+  std::string place_;         // the parser's place, for example "annotations[3].bbox"
   const char* at_ = nullptr;  // place_ in the text; null: nowhere
   bool images_seen_ = false, annotations_seen_ = false, categories_seen_ = false;
   CocoAnnotations result_;

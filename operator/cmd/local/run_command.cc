@@ -448,7 +448,7 @@ int run_job(const RunOptions& options) {
   Descriptor signals = watch_signals({SIGINT, SIGTERM, SIGHUP});
   const local::Guard guard(directory, lock, mark);
   const int leftovers = local::end_leftovers(directory, mark);
-  local::drop_scale_request(directory);  // of an earlier run
+  local::drop_scale_request(directory);  // a request from an earlier run
   local::drop_checkpoint_request(directory);
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 

@@ -117,7 +117,7 @@ class Store final : public Mirror {
   const OnChange on_change_;
   mutable Mutex mutex_;
   Objects objects_ MUSTER_GUARDED_BY(mutex_);
-  std::set<const T*, ByLabel> labelled_ MUSTER_GUARDED_BY(mutex_);  // those that have the label
+  std::set<const T*, ByLabel> labelled_ MUSTER_GUARDED_BY(mutex_);  // objects with the label
   Listing all_;
 };
 

@@ -80,7 +80,7 @@ class ProgressPoller {
     bool asking = false;
     Json progress;
     Group group;
-    bool untold = false;  // its progress has changed since the last news
+    bool untold = false;  // the progress has changed since the last news
     Clock::time_point told{};
   };
   struct Question {

@@ -8,7 +8,7 @@ namespace muster::kube {
 
 struct Release {
   int tracked = 0;      // pods that had the tracking finalizer
-  int released = 0;     // those of them whose finalizer was removed
+  int released = 0;     // pods whose finalizer was removed
   std::string trouble;  // error for the first pod that still has it; empty: none
 };
 

@@ -13,7 +13,7 @@ namespace muster::local {
 // A path that a user wants to be copied to hosts.
 struct CopyPath {
   std::string path;
-  std::string where;  // where the user gave it: "hosts.yaml:3: copy[0]"
+  std::string where;  // the place in the user's file, for example "hosts.yaml:3: copy[0]"
 };
 
 // A file or folder to copy to a host.

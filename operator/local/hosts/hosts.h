@@ -63,7 +63,7 @@ class Hosts {
   const HostsFile file_;
   const std::vector<KnownHost> hosts_;
   const std::filesystem::path self_;
-  const std::filesystem::path folder_;  // where relative paths in the file's ssh begin
+  const std::filesystem::path folder_;  // the folder that relative paths in the file's ssh refer to
   Placement placement_;
 };
 

@@ -175,7 +175,7 @@ class Reader {
   const std::string& file_;
   TableEntries entries_;
   size_t content_ = 0;  // bytes of entries_
-  uint64_t read_ = 0;   // where the newest block ends
+  uint64_t read_ = 0;   // end of the newest block
 };
 
 // Appends `length` bytes from `distance` before the end of `out`; source and copy may overlap.

@@ -12,11 +12,12 @@ namespace muster::data {
 
 // An image as it is in its source.
 struct EncodedImage {
-  std::string bytes;               // bytes of the JPEG or PNG
-  int32_t label = 0;               // class of the image, if images have classes
-  std::vector<images::Box> boxes;  // its objects, if images have objects; labels are classes from 0
-  images::BoxProblems problems;    // problems of the boxes, if they are read with the image
-  std::string oddity;              // what is irregular, with the image's name; empty: nothing
+  std::string bytes;  // bytes of the JPEG or PNG
+  int32_t label = 0;  // class of the image, if images have classes
+  // The image's objects, if images have objects; labels are classes from 0.
+  std::vector<images::Box> boxes;
+  images::BoxProblems problems;  // problems of the boxes, if they are read with the image
+  std::string oddity;            // irregularity of the image, with its name; empty: none
 };
 
 // The encoded images of a source, which are read one by one. Thread-safe.

@@ -16,7 +16,7 @@ namespace muster::data {
 struct RecordIndex {
   std::vector<std::filesystem::path> files;
   std::vector<std::vector<records::Place>> places;  // places of the records, by file
-  std::vector<std::vector<std::string>> damage;     // by file: where there is no whole record
+  std::vector<std::vector<std::string>> damage;     // by file: the places without a whole record
 
   std::vector<uint64_t> samples() const;  // number of records by file
 };

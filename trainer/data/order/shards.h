@@ -45,7 +45,7 @@ class Shards {
   // A shard that this process holds.
   struct Held {
     size_t shard = 0;      // number among all shards
-    uint64_t begin = 0;    // its first sample in the process's data set
+    uint64_t begin = 0;    // the shard's first sample in the process's data set
     uint64_t samples = 0;  // number of samples, which have another order in each epoch
   };
   const std::vector<Held>& held() const { return held_; }

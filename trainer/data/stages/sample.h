@@ -27,7 +27,7 @@ struct Sample {
   std::vector<images::Box> boxes;
   images::ImageSize original;  // size of the encoded image in pixels
   int32_t label = 0;           // label of the encoded image
-  std::string oddity;          // what is irregular about the image, with its name; empty: nothing
+  std::string oddity;          // irregularity of the image, with its name; empty: none
 
   // Begins with an encoded image, which must live until make_pixels() and is to become a sample of
   // this size; `grey`: with one channel. Like make_pixels(), throws Invalid, beginning with `name`,

@@ -69,7 +69,7 @@ class ReplicaGradients {
   DeviceThreads threads_;
   std::vector<compute::Floats> buffers_;  // all buffers besides the targets'
   std::vector<std::span<float>> free_;
-  std::vector<Target> wave_;  // what each device computes now, with the memory for the sum
+  std::vector<Target> wave_;  // present work of each device, with the memory for the sum
   struct Partial {
     compute::Subtree node;
     std::span<float> sum;

@@ -124,7 +124,7 @@ class SamplePredictor {
   data::Batcher batcher_;
   data::BatchBuffer buffer_;
   std::vector<float> outputs_;
-  std::optional<compute::ObjectFinder> finder_;  // of a detector
+  std::optional<compute::ObjectFinder> finder_;  // only for a detector
 };
 
 }  // namespace

@@ -189,7 +189,7 @@ class PicturePredictor {
   const PictureOptions& options_;
   std::vector<std::byte> elements_;  // elements of a sample
   std::vector<float> outputs_;
-  std::optional<compute::ObjectFinder> finder_;  // of a detector
+  std::optional<compute::ObjectFinder> finder_;  // only for a detector
   data::Sample sample_;
   images::Decoder decoder_;
 };

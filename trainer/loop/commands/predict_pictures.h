@@ -10,7 +10,7 @@ namespace muster::loop {
 
 struct PictureOptions {
   std::vector<std::filesystem::path> pictures;  // JPEG and PNG, and folders of them
-  std::filesystem::path from;                   // where relative paths begin
+  std::filesystem::path from;                   // the folder that relative paths refer to
   // The folder for copies of the pictures, as PNG, with the result drawn in them; empty: no copies.
   // An existing file is not replaced.
   std::filesystem::path drawn;

@@ -97,7 +97,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
 
   ExchangeStreams& streams_;
   const uint64_t session_;
-  const std::string peer_;  // its address
+  const std::string peer_;  // the peer's address
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   // Both are set while the first message is read, before another thread can reach them.
   ShardHost* host_ = nullptr;  // the host of the shard that the first message names

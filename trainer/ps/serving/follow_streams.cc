@@ -153,7 +153,7 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   }
 
   FollowStreams& streams_;
-  const std::string peer_;  // its address
+  const std::string peer_;  // the peer's address
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   Mutex receiving_;  // messages come one at a time, but from any thread
   grpc::ByteBuffer incoming_ MUSTER_GUARDED_BY(receiving_);

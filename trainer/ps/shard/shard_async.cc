@@ -80,7 +80,7 @@ class Asynchronous final : public ShardPolicy {
   };
   struct Session {
     uint32_t rank = 0;
-    uint64_t sequence = 0;   // of its last request
+    uint64_t sequence = 0;   // number of the last request
     uint64_t ticket = 0;     // ticket of its last request
     compute::LossSums sums;  // sums of its last request
     uint64_t seen = 0;       // the shard's step when the session got its parameters

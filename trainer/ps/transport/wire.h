@@ -41,7 +41,7 @@ template <class Message>
 struct Decoded {
   Message header;
   size_t count = 0;    // number of floats
-  size_t at_byte = 0;  // where they begin
+  size_t at_byte = 0;  // where the floats begin
 };
 
 // The functions below return nothing if the bytes are not such a message.

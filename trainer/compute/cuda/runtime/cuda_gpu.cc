@@ -276,7 +276,7 @@ class CudaGpu : public Gpu {
   // Each thread must select the GPU for itself.
   void select() const { selected(ordinal_); }
 
-  // Returns whether the allocation that begins here has so many bytes.
+  // Returns whether an allocation of at least `bytes` bytes begins at `memory`.
   static bool holds(void* memory, size_t bytes, AddressRange range_of) {
     CUdeviceptr base = 0;
     size_t size = 0;
