@@ -124,7 +124,7 @@ class Program {
             "--continue and more epochs.");
     add_job_options(command);
     command->add_flag("--retry", run_.retry,
-                      "If the job has failed, go on from its newest checkpoint all the same");
+                      "Continue from the newest checkpoint even if the job has failed");
     command->add_flag("--continue", run_.go_on,
                       "If the job has succeeded, train on from its final checkpoint by a manifest "
                       "with more epochs or steps");
@@ -140,7 +140,7 @@ class Program {
     command->add_option("ACTION", job_, "survey, receive, run or link")
         ->required()
         ->check(CLI::IsMember({"survey", "receive", "run", "link"}));
-    command->add_option("FILE", directory_, "What a link is to run");
+    command->add_option("FILE", directory_, "Program that the link runs");
     on(command, [this] { return serve_host(job_, directory_); });
   }
 
@@ -286,7 +286,7 @@ class Program {
     command->add_flag("--force-conflicts", submit_.force,
                       "Take over fields that another program has set");
     command->add_flag("--wait", submit_.wait,
-                      "Show how the jobs come on until they have finished; ends with their code");
+                      "Show the jobs' progress until they have finished; exit with their code");
     add_timeout(command);
     on(command, [this] {
       submit_.sets = run_.sets;

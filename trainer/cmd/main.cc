@@ -129,12 +129,12 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
       ->needs(pictures);
   command
       ->add_option("--score", options.pictures.least_score,
-                   "Least score of the objects that a detector is to tell of")
+                   "Lowest score of the objects that a detector reports")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--classes", options.pictures.most_classes,
-                   "How many classes to tell of each picture, by falling probability")
+                   "Number of classes to report for each picture, the most probable first")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->needs(pictures);
@@ -163,7 +163,7 @@ CLI::App* add_digits_command(CLI::App& app, data::DigitsOptions& options) {
   add_number("--size", options.size, "Height and width of a canvas, in pixels");
   add_number("--most-digits", options.most_digits, "Digits of a canvas, at most");
   add_number("--shards", options.shards, "TFRecord files for training");
-  digits->add_option("--seed", options.seed, "Seed of all that is drawn")->capture_default_str();
+  digits->add_option("--seed", options.seed, "Seed of all random numbers")->capture_default_str();
   digits->footer("Example:\n  " + app.get_name() + " data digits --output digits");
   return digits;
 }

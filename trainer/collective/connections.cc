@@ -171,7 +171,7 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   WireEndpoint endpoint;
   if (!endpoint.ParseFromString(text) || endpoint.host().empty() || endpoint.port() == 0 ||
       endpoint.port() > 65535)
-    fail(peer, "expected where it listens, found " + std::to_string(text.size()) +
+    fail(peer, "expected the address where it listens, found " + std::to_string(text.size()) +
                    " bytes of something else");
   const std::string port = std::to_string(endpoint.port());
   peer.name += " (" + endpoint.host() + ":" + port + ")";
@@ -199,7 +199,7 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   shake_hands(peer, over);
   iovec part{const_cast<Greeting*>(&greeting), sizeof greeting};
   if (on_stream(peer, [&] { return peer.stream->write({&part, 1}); }) != sizeof greeting)
-    fail(peer, "it does not take the first bytes");
+    fail(peer, "it does not accept the first bytes");
 }
 
 void Connections::shake_hands(Peer& peer, const std::function<bool()>& over) {
@@ -270,7 +270,7 @@ bool Connections::write_some(Peer& peer) {
 
 void Connections::begin_content(int index, Peer& peer) {
   if (peer.header.check != Header::of(peer.header.frame).check)
-    fail(peer, "expected a frame, found bytes that were damaged on their way");
+    fail(peer, "expected a frame, found bytes that were damaged in transit");
   const auto parts = destination_(index, peer.header.frame);
   peer.in.assign(parts.begin(), parts.end());
   std::erase_if(peer.in, [](const iovec& part) { return part.iov_len == 0; });

@@ -42,7 +42,7 @@ class ExampleReader::Features {
     name_ = name;
     if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
         !example_.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      throw Invalid(fmt::format("{}: expected a tf.train.Example, found {} bytes that are none",
+      throw Invalid(fmt::format("{}: expected a tf.train.Example, found {} bytes of something else",
                                 name, bytes.size()));
     }
   }

@@ -54,7 +54,7 @@ void add_server_flags(CLI::App& app, Flags& flags) {
                  "~/.kube/config where left out");
   app.add_option("--context", flags.context, "Context of the kubeconfig; its current one");
   app.add_option("--namespace", flags.options.namespaces,
-                 "Only the jobs of these namespaces, by commas; all of them")
+                 "Only the jobs of these namespaces, separated by commas; default: all")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(is_name, "NAME");
@@ -71,7 +71,7 @@ void add_lease_flags(CLI::App& app, Flags& flags) {
                  "Namespace of the Lease; the operator's own");
   app.add_option("--lease-name", options.lease.name, "Name of the Lease")->capture_default_str();
   app.add_option("--lease-seconds", flags.lease_seconds,
-                 "How long others wait for a leader that is silent")
+                 "How long the other operators wait for a silent leader")
       ->check(CLI::Range(3, 600))
       ->capture_default_str();
 }
@@ -80,11 +80,11 @@ void add_flags(CLI::App& app, Flags& flags) {
   OperatorOptions& options = flags.options;
   add_server_flags(app, flags);
   add_lease_flags(app, flags);
-  app.add_option("--threads", options.threads, "Jobs looked at at a time")
+  app.add_option("--threads", options.threads, "Jobs reconciled at the same time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   app.add_option("--reports-per-second", options.cluster.reports_per_second,
-                 "Writes of progress and of counts of replicas, over all jobs")
+                 "Limit for writes of progress and of replica counts, over all jobs")
       ->check(CLI::Range(0.1, 10'000.0))
       ->capture_default_str();
   app.add_option("--http-address", options.http_address,
@@ -94,13 +94,13 @@ void add_flags(CLI::App& app, Flags& flags) {
                  "Image of replicas whose template names none")
       ->capture_default_str();
   app.add_option("--trainer-cuda-image", options.cluster.pods.trainer_cuda_image,
-                 "Image of those that compute on GPUs (device: cuda)")
+                 "Image of replicas that compute on GPUs (device: cuda)")
       ->capture_default_str();
   app.add_option("--trainer-pull-policy", options.cluster.pods.image_pull_policy,
                  "imagePullPolicy of both")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
   app.add_option("--allowed-service-accounts", flags.allowed_accounts,
-                 "Service accounts that templates may name, by commas; any of the job's namespace")
+                 "Service accounts that templates may name, separated by commas; default: any")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(is_name, "NAME");
@@ -133,7 +133,9 @@ const CLI::App& add_release_command(CLI::App& app, Flags& flags) {
       "is there any more; ends with 69 where some are left");
   add_server_flags(release, flags);
   add_lease_flags(release, flags);
-  release.add_option("--scale-down", flags.scale_down, "Deployment of the operators, to end first")
+  release
+      .add_option("--scale-down", flags.scale_down,
+                  "Deployment of the operators, which is scaled down first")
       ->type_name("NAMESPACE/NAME")
       ->check([](const std::string& text) -> std::string {
         const size_t slash = text.find('/');

@@ -124,8 +124,8 @@ void ExchangeStream::receive() {
   }
   const auto decoded = decode_push(incoming_, streams_.wire_);
   if (!decoded)
-    return reject(
-        0, "expected a push, found " + std::to_string(incoming_.Length()) + " bytes that are none");
+    return reject(0, "expected a push, found " + std::to_string(incoming_.Length()) +
+                         " bytes of something else");
   const Push& message = decoded->header;
   rank_ = message.rank();
   if (!host_) {

@@ -69,7 +69,7 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     auto decoded = decode_forward(incoming_);
     if (!decoded)
       return "expected a part of a second copy, found " + std::to_string(incoming_.Length()) +
-             " bytes that are none";
+             " bytes of something else";
     Forward& message = decoded->header;
     if (message.has_hello() == (host_ != nullptr))
       return host_ ? "expected one greeting, found another" : "expected a greeting, found none";

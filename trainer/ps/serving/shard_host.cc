@@ -96,7 +96,7 @@ void ShardHost::check(const OpenRequest& request) const {
                       std::to_string(request.shard()),
                   kProtocol);
   if (!group::is_possible(request.position()))
-    throw Invalid("expected a position that training can have come to, found step " +
+    throw Invalid("expected a position that training can have reached, found step " +
                       std::to_string(request.position().step()) + ", epoch " +
                       std::to_string(request.position().epoch()) + " and batch " +
                       std::to_string(request.position().next_batch()),
