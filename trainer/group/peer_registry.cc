@@ -173,7 +173,7 @@ std::string PeerRegistry::admit(uint64_t connection, const Hello& hello, Time no
              std::to_string(hello.attempt());
     if (hello.attempt() == other.attempt() && came_before(hello.incarnation(), other.incarnation()))
       return "expected the youngest process of " + name_of(hello) +
-             ", found one whose place a younger one has taken";
+             ", found one that a younger process has replaced";
     replaced_.push_back(it->first);
     peers_.erase(it);
     break;

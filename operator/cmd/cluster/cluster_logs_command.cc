@@ -50,7 +50,7 @@ void require_known(const Seen& seen, const std::vector<std::string>& asked) {
     const bool found =
         std::ranges::any_of(known, [&](const std::string& one) { return means(name, one); });
     if (found) continue;
-    throw Invalid(fmt::format("{}: expected one of: {}; or a role of theirs; found \"{}\"",
+    throw Invalid(fmt::format("{}: expected one of: {}; or one of their roles; found \"{}\"",
                               seen.job.name, fmt::join(known, ", "), name));
   }
 }

@@ -44,7 +44,7 @@ void require_known(const local::JobDirectory& directory, const std::vector<std::
     const bool found = std::ranges::any_of(
         known, [&](const std::string& replica) { return means(name, replica); });
     if (found) continue;
-    throw Invalid(fmt::format("{}: expected one of: {}; or a role of theirs; found \"{}\"",
+    throw Invalid(fmt::format("{}: expected one of: {}; or one of their roles; found \"{}\"",
                               shown(directory.root()), fmt::join(known, ", "), name));
   }
 }

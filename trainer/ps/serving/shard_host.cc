@@ -385,10 +385,11 @@ bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Bu
       }))
     return false;
   if (hosted_->shard().counts().conflicting > conflicting)
-    log::warning("member " + std::to_string(header.rank) + " has sent its push of step " +
-                     std::to_string(header.step) +
-                     " again with other content: expected what it sent first, which counts",
-                 {{"shard", identity_.shard}, {"generation", header.generation}});
+    log::warning(
+        "member " + std::to_string(header.rank) + " has sent its push of step " +
+            std::to_string(header.step) +
+            " again with other content: expected the content of the first push, which counts",
+        {{"shard", identity_.shard}, {"generation", header.generation}});
   deliver_locked();
   return true;
 }

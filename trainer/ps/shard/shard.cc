@@ -23,7 +23,7 @@ std::unique_ptr<ShardPolicy> make(SyncPolicy policy) {
     case SyncPolicy::bounded_staleness:
       return make_bounded_staleness();
   }
-  throw Invalid("policy: expected one that the shards have, found number " +
+  throw Invalid("policy: expected a policy that shards have, found number " +
                 std::to_string(static_cast<int>(policy)));
 }
 
