@@ -57,7 +57,8 @@ std::string sha256(std::string_view bytes) {
 }
 
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc) {
-  // isa-l leaves the customary inversion before and after to its caller, and counts in int.
+  // isa-l leaves the usual inversion before and after to its caller, and has int as the type of the
+  // size.
   constexpr size_t kPiece = size_t{1} << 30;
   crc = ~crc;
   while (!bytes.empty()) {

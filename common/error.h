@@ -8,14 +8,14 @@ namespace muster {
 // Errors are of three kinds, and the kind travels with the exception. Messages name what was
 // expected, what was found and where (file and line, field path, or peer).
 
-// The error of a peer, a disk or a resource that may be back later: retry with back-off.
+// The error of a peer, a disk or a resource that may work again later: retry with back-off.
 class Unavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The error of input that no retry will mend: tell the user. The process exits with `exit_code` if
-// no code catches it (see exit_code.h).
+// The error of bad input, which a retry cannot fix: tell the user. If no code catches it, the
+// process exits with `exit_code` (see exit_code.h).
 class Invalid : public std::runtime_error {
  public:
   explicit Invalid(const std::string& message, int exit_code = 65)
@@ -26,8 +26,8 @@ class Invalid : public std::runtime_error {
   int exit_code_;
 };
 
-// The error of a GPU, which is of no more use to this process: no retry within it helps. A lost GPU
-// is of no use to other processes either, so that another machine is to be tried.
+// The error of a GPU that this process cannot use any more: no retry within the process helps.
+// Other processes cannot use a lost GPU either, so try another machine.
 class DeviceError : public std::runtime_error {
  public:
   DeviceError(const std::string& message, bool lost) : std::runtime_error(message), lost_(lost) {}

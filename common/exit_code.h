@@ -3,17 +3,18 @@
 namespace muster {
 
 // The exit codes of Muster's processes; documented for users in docs/exit-codes.md. The numbers
-// follow sysexits.h where it has a word for the case, and timeout(1). A restart does not help after
-// a `permanent` code: the operator's default failure policy fails the job on it when the replica
-// runs muster-trainer.
+// follow sysexits.h, where it has the case, and timeout(1). A restart does not help after a
+// `permanent` code: with the operator's default failure policy such a code of muster-trainer fails
+// the job.
 enum ExitCode : int {
   kSuccess = 0,
-  kUsage = 64,         // permanent: the command line is wrong
-  kBadInput = 65,      // permanent: a manifest, data file or checkpoint is malformed
-  kUnavailable = 69,   // retryable: a peer, port or resource did not answer in time
-  kInternal = 70,      // retryable: a broken invariant, a bug of ours
-  kFaulty = 71,        // retryable: a GPU, memory or processor is faulty; try another machine
-  kMiscomputes = 72,   // permanent: its kernels compute wrong: a compiler or processor is at fault
+  kUsage = 64,        // permanent: the command line is wrong
+  kBadInput = 65,     // permanent: a manifest, data file or checkpoint is malformed
+  kUnavailable = 69,  // retryable: a peer, port or resource did not answer in time
+  kInternal = 70,     // retryable: a broken invariant, a bug in Muster
+  kFaulty = 71,       // retryable: a GPU, memory or processor is faulty; try another machine
+  kMiscomputes =
+      72,  // permanent: kernels compute wrong results: a compiler or processor is at fault
   kCannotWrite = 73,   // retryable: a directory cannot be written or a disk is full
   kHung = 75,          // retryable: its work gave no sign of life for too long
   kProtocol = 76,      // permanent: a peer of another version, model or job, or its folder

@@ -5,10 +5,10 @@
 
 namespace muster {
 
-// Returns 64 bits of the system's randomness: for names and nonces, not for training.
+// Returns 64 random bits from the system, for names and nonces, not for training.
 uint64_t random_number();
 
-// Returns such a number as 16 hexadecimal digits.
+// Returns random_number() as 16 hexadecimal digits.
 std::string random_digits();
 
 }  // namespace muster

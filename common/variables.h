@@ -12,18 +12,18 @@ enum class Setter {
   run,         // `muster run` only
   supervisor,  // muster-supervisor, for the trainer that it starts
   user,        // the user, in a template or around a program
-  starter,     // whoever starts a program by hand; a template may not set it
+  starter,     // the person who starts a program by hand; a template may not set it
 };
 
 struct Variable {
   std::string_view name;
   Setter setter;
-  std::string_view meaning;  // as docs/environment.md has it
+  std::string_view meaning;  // the text in docs/environment.md
 };
 
-// Returns every variable of the environment that tells Muster's programs, or a program of one's
-// own, something about its job: all whose names begin with MUSTER_, and TF_CONFIG. A test finds one
-// that its setter never sets, or that is in no row.
+// Returns every environment variable that tells Muster's programs or a user's program something
+// about its job: TF_CONFIG, and all variables whose names begin with MUSTER_. A test finds
+// variables that their setter never sets, or that are missing here.
 std::span<const Variable> variables();
 
 }  // namespace muster

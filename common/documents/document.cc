@@ -18,8 +18,9 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{4} << 20;
-// The parser keeps a piece of every bracket that is open, before anybody can count levels. There
-// may be more than 64 levels, because a block of text may look as if it opened some.
+// The limit of open brackets. The parser keeps memory for every open bracket before our code can
+// count levels. The limit is above 64 levels, because a block of text may contain what looks like
+// open brackets.
 constexpr size_t kMaxOpenBrackets = 1000;
 
 void require_text(std::string_view text, const std::string& source, int lines_before) {
@@ -39,8 +40,8 @@ void require_text(std::string_view text, const std::string& source, int lines_be
                   "the byte " + std::to_string(byte) + " at offset " + std::to_string(bad));
 }
 
-// Returns the place of a parser's complaint. For something that is still open at the end of the
-// text the parser names only the first place; then this returns the end.
+// Returns the place of a parser's complaint. For a part that is still open at the end of the text
+// the parser only names the beginning of the text; then this function returns the end.
 YAML::Mark place_of(const YAML::Exception& error, std::string_view text) {
   YAML::Mark mark = error.mark;
   const bool is_first = mark.line <= 0 && mark.column <= 0;
@@ -66,7 +67,7 @@ size_t byte_of(std::string_view text, const YAML::Mark& mark) {
                 ": expected " + expected);
 }
 
-// Reads `["key"]` or `[12]` at `at`, which it moves past; returns the step.
+// Reads `["key"]` or `[12]` at `at`, and moves `at` past it. Returns the step.
 std::string bracket_step(std::string_view path, size_t& at) {
   const size_t start = at;
   if (path.substr(at + 1, 1) == "\"") {
@@ -250,7 +251,7 @@ void Document::set(std::string_view path, std::string_view text) {
   if (steps.empty()) cannot_set(path, "expected a path such as spec.training.epochs");
   if (steps.size() > 64) cannot_set(path, "expected at most 64 levels of nesting");
   Json replacement = parse(text, "--set " + std::string(path)).value();
-  Json copy = value_;  // a path that fails half-way leaves nothing behind
+  Json copy = value_;  // so that an error in the middle of a path changes nothing
   Json* target = &copy;
   for (const std::string& step : steps) target = &descend(*target, step, path);
   *target = std::move(replacement);

@@ -29,33 +29,34 @@ class Malformed : public Invalid {
   std::string found_;
 };
 
-// A YAML (or JSON) text as a JSON value that remembers where each part stood. Scalars are typed as
+// A YAML (or JSON) text as a JSON value that remembers the line of each part. Scalars are typed as
 // kubectl types them (plain_scalar() in scalar.h): 12 is an integer, "12" a string, null/~ null,
 // true/yes/on a boolean. 1e999 stays text, which no numeric field accepts; .inf and .nan are
 // refused. An alias (*name) is a copy of its anchor's value (&name); the field << of an object
-// merges another object, or a list of them, into it, and must not bring fields that stand before
+// merges another object, or a list of objects, into it, and must not bring fields that stand before
 // it. Limits, so that hostile input stays cheap: UTF-8 text of 4 MiB, 64 levels, 100,000 values,
 // keys of 1,024 bytes; each anchor and each alias counts as if its value were written out once
 // more; tags (except !!str) are refused.
 class Document {
  public:
   // `source` names the text in errors ("job.yaml"). Throws Malformed on malformed YAML, duplicate
-  // keys, several documents in one text, or a limit passed. An empty text is null. Lines are
-  // counted from `lines_before`, where the text is a later part of the source.
+  // keys, several documents in one text, or a limit passed. An empty text is null. `lines_before`
+  // is the number of lines before the text, if it is a later part of the source.
   static Document parse(std::string_view text, std::string source, int lines_before = 0);
   static Document load(const std::filesystem::path& path);
-  // Makes a document from a value that comes from no text; it has no lines.
+  // Makes a document without lines from a value that does not come from a text.
   static Document of(Json value, std::string source);
   // A path of a value, and the path of what it was made from.
   struct Renamed {
     std::string path, original;
   };
-  // Makes a document from a value that was made from `original`: it has the source and the lines of
-  // that one. `renamed` has what the original calls otherwise; all else has the same path there.
+  // Makes a document from a value that was made from `original`. The document has the source and
+  // the lines of `original`. `renamed` lists the paths that differ in the original; all other paths
+  // are the same there.
   static Document of(Json value, const Document& original, std::vector<Renamed> renamed);
 
-  // Returns the value at `path` as a document of its own, with its lines. Precondition: it is
-  // there.
+  // Returns the value at `path` as a separate document, with its lines. Precondition: the value
+  // exists.
   Document part(std::string_view path) const;
 
   const Json& value() const { return value_; }
@@ -66,14 +67,14 @@ class Document {
 
   // Returns "job.yaml:12" for a dotted path such as "spec.training.layers[2].dense.units": the
   // value's own line, or the line of the nearest parent that has one; "job.yaml (--set)" for a
-  // value that set() brought.
+  // value from set().
   std::string locate(std::string_view path) const;
 
-  // The line that locate() names, counted from 1; 0 where it names none.
+  // The line that locate() names, counted from 1; 0 if it names none.
   int line(std::string_view path) const;
 
-  // Returns the path by which the text has what is at `path`: another one where the document was
-  // made from an original, unless set() brought it.
+  // Returns the path, in the text, of the value at `path`. It differs from `path` if the document
+  // was made from an original that has another path there; but not for a value from set().
   std::string path_in_text(std::string_view path) const;
 
   // The value at `path`, or nullptr.
@@ -86,8 +87,8 @@ class Document {
   void set(std::string_view path, std::string_view text);
 
  private:
-  // The lines of a value and of what is in it, by key ("[2]" for an entry of a list). Within the
-  // copy that an alias makes, they are the lines of the anchor's value.
+  // The lines of a value and of its parts, by key ("[2]" for an entry of a list). Within the copy
+  // that an alias makes, they are the lines of the anchor's value.
   struct Lines {
     std::string key;
     int line = 0;  // 1-based; 0: not from the text

@@ -14,8 +14,8 @@ constexpr size_t kMaxValues = 100000;
 constexpr size_t kMaxKeyBytes = 1024;
 constexpr size_t kMaxCopiedBytes = size_t{4} << 20;
 
-// yaml-cpp turns the escapes \N and \_ into single bytes that are no UTF-8. Control characters are
-// allowed here, because they were escaped.
+// yaml-cpp turns the escapes \N and \_ into single bytes, which are not UTF-8. Control characters
+// are allowed here, because they were escaped.
 bool is_utf8(std::string_view text) {
   for (;;) {
     const size_t bad = find_bad_text(text);
@@ -27,7 +27,7 @@ bool is_utf8(std::string_view text) {
 
 struct Size {
   size_t values = 1;  // and keys
-  size_t bytes = 0;   // of text
+  size_t bytes = 0;   // bytes of text
   size_t levels = 0;
 };
 
@@ -56,8 +56,8 @@ std::string place_in(const std::string& source, const YAML::Mark& mark, int line
 }
 
 void Document::Builder::OnDocumentStart(const YAML::Mark& mark) {
-  // yaml-cpp goes on for ever with empty documents at a token it cannot place, such as a leading
-  // ','.
+  // At a token that it cannot place, for example a leading ',', yaml-cpp returns empty documents
+  // for ever.
   if (++documents_ > 2) fail(mark, "one document", "something else");
 }
 
@@ -149,7 +149,7 @@ void Document::Builder::count(const YAML::Mark& mark) {
   if (++values_ > kMaxValues) fail(mark, "at most 100000 values", "more");
 }
 
-// A few nested aliases can stand for billions of values. So each copy counts as if it were written
+// A few nested aliases can stand for billions of values, so each copy counts as if it were written
 // out.
 void Document::Builder::count_copy(const YAML::Mark& mark, const Json& value) {
   const Size size = size_of(value);
@@ -256,7 +256,7 @@ void Document::Builder::merge_object(Level& level, Part object) {
   }
   size_t i = 0;
   for (auto& [key, value] : object.value.get_ref<Json::object_t&>()) {
-    // YAML keeps the object's own field, wherever << stands; kubectl keeps the later of both.
+    // YAML keeps the object's own field, wherever << is; kubectl keeps the later of the two.
     if (level.seen.contains(key)) {
       fail(level.key_mark, "<< before the fields of the object that it also brings",
            "it after '" + key + "'");

@@ -13,8 +13,8 @@
 
 namespace muster {
 
-// Returns the place as text, such as "job.yaml:3:7". `lines_before` is the number of lines of the
-// source before the text in which the mark counts.
+// Returns the place as text, for example "job.yaml:3:7". `lines_before` is the number of lines in
+// the source before the text that the mark belongs to.
 std::string place_in(const std::string& source, const YAML::Mark& mark, int lines_before);
 
 // Builds a document's value and lines from yaml-cpp's events. Containers are assembled on an
@@ -38,11 +38,11 @@ class Document::Builder : public YAML::EventHandler {
   void OnSequenceEnd() override { pop(); }
   void OnMapEnd() override { pop(); }
 
-  // Throws Malformed if a key is no text. The parser must have come to the end of the document: it
-  // may have taken the last entry of a list that nobody has closed for a key.
+  // Throws Malformed if a key is not text. Call this at the end of the document: before it, the
+  // parser may have taken the last entry of an unclosed list for a key.
   void require_text_as_keys() const;
 
-  // Returns where the last text that is not plain began, such as one between quotes.
+  // Returns where the last text began that is not plain, for example a text in quotes.
   YAML::Mark last_quoted() const { return last_quoted_; }
 
  private:
@@ -55,13 +55,13 @@ class Document::Builder : public YAML::EventHandler {
     Part part;
     YAML::Mark mark;
     YAML::anchor_t anchor = 0;
-    // The rest is used for an object only.
+    // The members below are used only for an object.
     bool has_key = false;  // the key has been read, its value comes next
     bool merges = false;   // the key is <<
     std::string key;
     YAML::Mark key_mark;
     std::unordered_set<std::string> seen;
-    std::vector<Part> merged;  // what << brings; fields of the object itself come before it
+    std::vector<Part> merged;  // the parts from <<; the object's own fields take precedence
   };
 
   [[noreturn]] void fail(const YAML::Mark& mark, std::string expected, std::string found);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxDocuments = 1000;
 
-// Returns the next line of `text` and what ends it, which are removed from there.
+// Returns the next line of `text` with its line end, and removes both from `text`.
 std::string_view take_line(std::string_view& text) {
   const size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end == text.npos ? text.size() : end + 1);
@@ -18,7 +18,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// Whether a line ends a document. As kubectl, this takes nothing but a comment beside the `---`.
+// Whether a line ends a document. Like kubectl, it accepts only a comment after the `---`.
 bool is_separator(std::string_view line, const std::string& place) {
   if (!line.starts_with("---")) return false;
   const size_t at = line.find_first_not_of(" \t\r\n", 3);

@@ -11,7 +11,7 @@ Json read_json_or_null(const std::filesystem::path& path) {
   try {
     return parse_or_null(read_file(path, kLongestText));
   } catch (const std::runtime_error&) {
-    return nullptr;  // it went away, or cannot be read: as good as absent
+    return nullptr;  // removed or unreadable: like an absent file
   }
 }
 

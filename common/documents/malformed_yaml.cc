@@ -13,12 +13,13 @@ namespace muster {
 namespace {
 
 struct Translation {
-  std::string_view message;  // as yaml-cpp begins it
+  std::string_view message;  // the beginning of yaml-cpp's message
   const char* expected;
   const char* found;
 };
 
-// The most frequent mistakes. The parser says what it met, not what was meant; so do these texts.
+// The most frequent mistakes. Like the parser's messages, these texts say what was found, not what
+// was meant.
 constexpr Translation kTranslations[] = {
     {"illegal map value", "one value for a field",
      "another ':'; put a text that has ': ' in it between quotes, and fields of an object below "
@@ -84,12 +85,12 @@ size_t closing_quote(std::string_view text, size_t at) {
 }
 
 // Returns the lists and objects in brackets that are open at the end of `text`, the innermost last;
-// or where one more than `most` are. Outside of brackets only the beginning of a value opens one:
-// in `a: b[` it is a character like any other.
+// or at the first place where more than `most` are open. Outside of brackets only the beginning of
+// a value opens a bracket: in `a: b[` the bracket is an ordinary character.
 std::vector<Bracket> open_at_the_end_of(std::string_view text, size_t most) {
   std::vector<Bracket> open;
   int line = 1;
-  char before = '\n';  // the last character that is no space
+  char before = '\n';  // the last character that is not a space
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool begins = std::string_view("\n:-,[{").find(before) != std::string_view::npos;

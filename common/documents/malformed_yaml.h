@@ -12,17 +12,17 @@ struct Complaint {
 };
 
 // Translates a message of yaml-cpp about byte `at` of `text` into words for people who write
-// manifests. Where a bracket is missing, the parser only reports the place where it noticed this;
-// the words say where the unclosed part begins.
+// manifests. If a bracket is missing, the parser only reports the place where it noticed the
+// mistake; this function's words say where the unclosed part begins.
 Complaint in_plain_words(std::string_view message, std::string_view text, size_t at);
 
 // Returns whether the quoted text that begins at byte `at` of `text` has no closing quote. The
 // parser takes such a text as if it ended with the last line.
 bool is_unclosed_quote(std::string_view text, size_t at);
 
-// Returns the line, from 1, of the first bracket that is one too many where `most` lists and
-// objects in brackets are open already; 0 if there is none. Knows quotes and comments, but takes
-// what only looks like a bracket in a block of text for one.
+// Returns the line, from 1, of the first bracket that opens more than `most` lists and objects; 0
+// if there is none. Recognizes quotes and comments, but takes brackets in a block of text for real
+// ones.
 int line_of_excess_bracket(std::string_view text, size_t most);
 
 }  // namespace muster

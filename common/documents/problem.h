@@ -15,10 +15,10 @@ struct Problem {
   std::string expected;  // "an integer of at least 1", "one of sync, async, boundedStaleness"
   std::string found;     // "\"many\" (a string)"
   std::string hint;      // "did you mean learningRate?", or empty
-  int line = 0;          // of `where`; 0: none, as for what --set brought
+  int line = 0;          // line of `where`; 0: none, for example for values of --set
   bool unknown_field = false;
-  std::string meant = {};  // of an unknown field: the path it was probably meant as, or empty
-  std::string path_in_text = {};  // where the text has another path than `path`; else empty
+  std::string meant = {};  // for an unknown field: the path that was probably meant, or empty
+  std::string path_in_text = {};  // the path in the text, if it differs from `path`; else empty
 
   const std::string& shown_path() const { return path_in_text.empty() ? path : path_in_text; }
 

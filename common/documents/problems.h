@@ -7,9 +7,9 @@
 
 namespace muster {
 
-// The problems of one document, collected from one check after another. One mistake is to be
-// reported as one problem: a check that reads a value with a problem could only report consequences
-// of that problem, so it first asks is_sound() or is_whole().
+// The problems of one document, collected from one check after another. One mistake should be
+// reported as one problem. A check that reads a value with a problem would only report consequences
+// of that problem, so the check first calls is_sound() or is_whole().
 class Problems {
  public:
   explicit Problems(const Document& document) : document_(document) {}
@@ -18,8 +18,8 @@ class Problems {
               std::string hint = "");
   void add(std::vector<Problem> problems);
 
-  // Whether the value at `path`, or its absence, can be taken as meant: nothing at or above it has
-  // a problem, and there is no unknown field that was probably meant as one of these.
+  // Whether the value at `path`, or its absence, is probably what the user meant: nothing at or
+  // above `path` has a problem, and no unknown field was probably meant as one of these paths.
   bool is_sound(const std::string& path) const;
   // Whether is_sound(), and nothing within the value has a problem either.
   bool is_whole(const std::string& path) const;

@@ -62,8 +62,8 @@ int take_base(std::string_view& digits) {
   }
 }
 
-// Returns null for a text that is no whole number within int64, or for one of uint64 the nearest
-// float64: kubectl's reader of JSON does the same.
+// Returns a whole number within int64; for a number that only fits uint64 the nearest float64, like
+// kubectl's JSON reader; null for any other text.
 Json whole_number(std::string_view text) {
   const bool is_signed = text[0] == '-' || text[0] == '+';
   const bool negative = text[0] == '-';
@@ -108,7 +108,7 @@ bool begins_as_number(std::string_view text) {
   return !text.empty() && (is_digit(text[0]) || text[0] == '-' || text[0] == '+' || text[0] == '.');
 }
 
-// Returns the text itself if it is no number that float64 has.
+// Returns the text itself if it is not a number within float64.
 Json number(const std::string& text) {
   if (!begins_as_number(text) || (text[0] == '.' && !parts_digits(text))) return text;
   std::string plain = text;

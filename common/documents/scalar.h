@@ -7,19 +7,19 @@
 
 namespace muster {
 
-// Returns a plain scalar with its type, as kubectl's reader has it (go-yaml v2, resolve.go): by
-// YAML 1.1 with changes of its own. `yes`, `on` and `y` are booleans; 0400, 0o400 and 0b1 are octal
-// and binary; underscores within a number count for nothing; 1:30 and 2001-12-14 are texts; 089 is
-// a decimal number, and so is 1e3, which becomes the integer 1000. A number outside int64 becomes
-// the nearest float64 if it is decimal, else a text; so does 1e999. Throws Invalid for .inf and
-// .nan, which JSON does not have.
+// Returns a plain scalar with its type, as kubectl's reader types it (go-yaml v2, resolve.go): by
+// YAML 1.1 with some changes. `yes`, `on` and `y` are booleans; 0400, 0o400 and 0b1 are octal and
+// binary; underscores within a number are ignored; 1:30 and 2001-12-14 are texts; 089 is a decimal
+// number, and so is 1e3, which becomes the integer 1000. A number outside int64 becomes the nearest
+// float64 if it is decimal, else a text; so does 1e999. Throws Invalid for .inf and .nan, which
+// JSON does not have.
 Json plain_scalar(const std::string& text);
 
 // Whether `text` is a decimal number outside float64, such as 1e999.
 bool is_beyond_numbers(const std::string& text);
 
 // Checks that `text` is well-formed UTF-8 without control characters other than tab and line ends.
-// Returns the offset of the first byte that is not, or npos.
+// Returns the offset of the first byte that violates this, or npos.
 size_t find_bad_text(std::string_view text);
 
 }  // namespace muster

@@ -65,8 +65,7 @@ std::string pattern_text(const Json& schema) {
   return schema.contains("pattern") ? " matching " + schema["pattern"].get<std::string>() : "";
 }
 
-// Names the string that may stand in an integer's place: a pattern such as ^auto$ asks for one
-// word.
+// Names the string that is allowed instead of an integer: a pattern like ^auto$ allows one word.
 std::string string_of(const Json& schema) {
   const std::string pattern = schema.value("pattern", "");
   std::string word;
@@ -130,7 +129,7 @@ bool within(const Json& schema, const char* low, const char* high, size_t size) 
          (!schema.contains(high) || size <= schema[high].get<size_t>());
 }
 
-// Returns the number as its reader keeps it: `format: float` is a float32.
+// Returns the number as the program will store it: `format: float` is a float32.
 Json kept(const Json& schema, const Json& value) {
   if (schema.value("format", "") != "float") return value;
   const auto number = value.get<double>();
@@ -138,7 +137,7 @@ Json kept(const Json& schema, const Json& value) {
   return fits ? static_cast<double>(static_cast<float>(number)) : HUGE_VAL;
 }
 
-// Json compares integers of different signs and floats by value.
+// Json compares integers of different signedness and floats by value.
 bool within_bounds(const Json& schema, const Json& value) {
   if (schema.contains("minimum")) {
     const Json& low = schema["minimum"];
@@ -160,7 +159,7 @@ bool number_fits(const Json& schema, const Json& value) {
          value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 }
 
-// Describes in words what was found in place of what `schema` asks for.
+// Describes in words the value that was found, which does not match `schema`.
 std::string found_in_place(const Json& schema, const Json& value) {
   if (value.is_object() && !value.empty() && kind_of(schema) == "object") {
     std::vector<std::string> names;

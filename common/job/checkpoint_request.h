@@ -5,10 +5,11 @@
 
 namespace muster {
 
-// The bytes of a request for a checkpoint that count; the request is a text of anybody's.
+// The largest part of a checkpoint request, in bytes, that is used. Anybody may write the text of a
+// request.
 inline constexpr size_t kLongestRequest = 1024;
 
-// Returns what counts of the text, as far as it is whole characters of UTF-8.
+// Returns the first kLongestRequest bytes of the text, without a cut UTF-8 character at the end.
 std::string counted_request(std::string text);
 
 }  // namespace muster

@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// A metric is named like a JSON field: "loss", "balancedAccuracy". Where it is reported, the name
-// of the data that it was measured on may come before it.
+// A metric is named like a JSON field: "loss", "balancedAccuracy". In reports the name of the data
+// may come before the name of the metric.
 
 // Returns "validationBalancedAccuracy", as in the manifest, /progress, result.json and
 // summary.json.

@@ -23,8 +23,8 @@ const Json& exported_step(const Json& result) {
   return exported.is_null() ? member(result, "step") : exported;
 }
 
-// The evaluation has `best` where it has found a better one than result.json, which was written
-// before it.
+// The evaluation has `best` if it has found a better one than the one in result.json, which was
+// written earlier.
 void take_evaluation(const Json& evaluation, Json& results) {
   if (member(evaluation, "best").is_object()) results["best"] = evaluation["best"];
   for (const char* name : {"validation", "test"}) {

@@ -14,9 +14,9 @@ namespace muster {
 Json evaluation_of(const std::filesystem::path& folder, const Json& result);
 
 // Returns the content of result.json with absolute paths, "exportedStep", and "validation" and
-// "test" of the final evaluation if there is one, without what it has of single classes; "best" is
-// the evaluation's if that has found a better one. "notFinite" names the metrics that are no finite
-// numbers, as "validationLoss", if there are any. Null without a result.json.
+// "test" of the final evaluation if there is one, without its values for single classes. "best"
+// comes from the evaluation if that has found a better one. "notFinite" names the metrics that are
+// not finite numbers, for example "validationLoss", if there are any. Null without a result.json.
 Json read_results(const std::filesystem::path& folder);
 
 // Returns the results that an evaluator knows: "exportedStep", "validation", "test", "best" and

@@ -9,10 +9,10 @@
 
 namespace muster {
 
-// Decides which connections of a port must end, so that there are never too many of one address or
-// in all. Who makes many connections loses its own: of an address with too many the oldest ends,
-// and where there are too many in all, the oldest of the address that has the most. Not
-// thread-safe.
+// Decides which connections of a port must end, so that there are never too many from one address
+// or in all. A peer that makes many connections loses its own: if an address has too many, its
+// oldest connection ends; if there are too many in all, the oldest connection of the address with
+// the most connections ends. Not thread-safe.
 class ConnectionLimit {
  public:
   struct Most {
@@ -22,8 +22,8 @@ class ConnectionLimit {
 
   explicit ConnectionLimit(Most most) : most_(most) {}
 
-  // Notes a connection, by a number that no other connection has. Returns the number of the
-  // connection that must end now, which is no longer noted; nothing if there is room for all.
+  // Notes a connection by a unique number. Returns the number of the connection that must end now,
+  // which is then no longer noted; nothing if there is room for all.
   std::optional<uint64_t> add(uint64_t number, const std::string& address);
   void remove(uint64_t number);
 
@@ -39,11 +39,11 @@ class ConnectionLimit {
 
   const Most most_;
   std::deque<Connection> connections_;    // the oldest first
-  std::map<std::string, size_t> counts_;  // of them, by address
+  std::map<std::string, size_t> counts_;  // number of connections by address
 };
 
-// The other end of a connection: an IP address as text (IPv4 also where it came by IPv6), and a
-// port. Empty and 0 if `socket` is not connected by IP.
+// The other end of a connection: an IP address as text (an IPv4 address is shown as IPv4 also on an
+// IPv6 socket), and a port. Empty and 0 if `socket` is not connected by IP.
 struct PeerAddress {
   std::string host;
   uint16_t port = 0;

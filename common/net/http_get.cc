@@ -29,7 +29,7 @@ tcp::endpoint endpoint_of(const std::string& address) {
   return {ip, *port};
 }
 
-// One operation after the other, all of them within one time.
+// Runs one operation after the other, all within one time limit.
 class Exchange {
  public:
   Exchange(const tcp::endpoint& peer, std::chrono::milliseconds timeout)
@@ -61,7 +61,7 @@ class Exchange {
     if (!result) {
       stream_.close();
       context_.restart();
-      context_.run();  // until the operation has ended, for its handler refers to `result`
+      context_.run();  // until the operation has ended, because its handler refers to `result`
       throw Unavailable("no whole answer within " + std::to_string(timeout_.count()) + " ms");
     }
     if (*result) throw boost::system::system_error(*result);

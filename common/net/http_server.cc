@@ -26,8 +26,7 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Limits for a peer: the size of its head, the bytes of a body that are dropped, and the time it
-// has.
+// Limits for a peer: the size of its head, the bytes of a body that are dropped, and its time.
 constexpr uint32_t kMostHead = 8 * 1024;
 constexpr size_t kMostDropped = 1024 * 1024;
 constexpr std::chrono::seconds kPatience(10);
@@ -51,7 +50,7 @@ HttpReply reply_to(const Handlers& handlers, const http::request<http::empty_bod
   }
 }
 
-// One connection: lives as long as an operation on it is under way.
+// One connection. The object lives as long as an operation on it is under way.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(tcp::socket socket, const Handlers& handlers, std::function<void()> on_end)
@@ -63,7 +62,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void read() {
     parser_.emplace();
     parser_->header_limit(kMostHead);
-    parser_->body_limit(UINT64_MAX);  // refused by answer(), which this would not come to
+    // answer() refuses bodies; with a limit here it would not be reached.
+    parser_->body_limit(UINT64_MAX);
     stream_.expires_after(kPatience);
     http::async_read_header(stream_, buffer_, *parser_,
                             [self = shared_from_this()](error_code error, size_t) {
@@ -76,7 +76,8 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   void answer() {
     const auto& request = parser_->get();
-    const bool has_body = !parser_->is_done();  // never read: nothing after it is understood
+    // The body is never read, so the connection cannot be used again.
+    const bool has_body = !parser_->is_done();
     const HttpReply reply = has_body && request.method() == http::verb::get
                                 ? HttpReply{413, "text/plain; charset=utf-8", "no body is taken\n"}
                                 : reply_to(handlers_, request);
@@ -100,8 +101,9 @@ class Session : public std::enable_shared_from_this<Session> {
     drain();
   }
 
-  // A peer that is still sending would lose our answer to a reset if we closed now: some of what it
-  // sends is dropped, until it has read the answer and leaves or its time is up.
+  // If the server closed now, a peer that is still sending would get a reset instead of the answer.
+  // So this reads and drops some of its bytes, until the peer has read the answer and leaves, or
+  // its time is up.
   void drain() {
     stream_.async_read_some(asio::buffer(piece_),
                             [self = shared_from_this()](error_code error, size_t got) {
@@ -160,7 +162,8 @@ struct HttpServer::Impl {
         begin(std::move(socket));
         return accept();
       }
-      // Out of descriptors, most likely: they come back when others have been answered.
+      // Most likely there are no descriptors left; they become free when other peers have been
+      // answered.
       pause.expires_after(std::chrono::milliseconds(100));
       pause.async_wait([this](error_code cancelled) {
         if (!cancelled) accept();

@@ -12,11 +12,12 @@ struct HttpReply {
   std::string body;
 };
 
-// A small HTTP/1.1 server (Boost.Beast) for /metrics, /healthz and /progress, on a thread of its
-// own, which the handlers run on, one at a time; they must not block. GET only: another method is
-// answered with 405 and a body with 413, unread, and the connection closed. A head of more than
-// 8 KiB, or a peer that takes longer than ten seconds, is dropped. There are at most 128
-// connections of one address and 256 in all (common/net/connection_limit.h).
+// A small HTTP/1.1 server (Boost.Beast) for /metrics, /healthz and /progress, on a separate thread.
+// The handlers run on this thread, one at a time, and must not block. Only GET: the answer to
+// another method is 405, and to a request with a body 413; the body is not read, and the connection
+// is closed. A connection ends if its head has more than 8 KiB or its peer takes longer than ten
+// seconds. There are at most 128 connections from one address and 256 in all
+// (common/net/connection_limit.h).
 class HttpServer {
  public:
   using Handler = std::function<HttpReply()>;

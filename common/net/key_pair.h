@@ -5,13 +5,14 @@
 
 namespace muster {
 
-// A private key and the certificate that it signs itself, both as PEM. Whoever has them is one of
-// the replicas of a job: each shows the certificate, and trusts no other.
+// A private key and its self-signed certificate, both as PEM. They prove that a process is a
+// replica of the job: each replica shows this certificate, and trusts no other.
 struct KeyPair {
-  // The host name in every certificate, for clients that check one. It is nobody's address.
+  // The host name in every certificate, for clients that check host names. It is not a real
+  // address.
   static constexpr const char* kHost = "replica.muster.dev";
 
-  // The names of the files in which replicas find it.
+  // The names of the files in which replicas find the key pair.
   static constexpr const char* kKeyFile = "tls.key";
   static constexpr const char* kCertificateFile = "tls.crt";
 
@@ -23,8 +24,8 @@ struct KeyPair {
 // servers and clients. Throws Unavailable if the system has no randomness.
 KeyPair make_key_pair();
 
-// Writes it into a folder that is there; only this user can read the key. The certificate comes
-// last: where it is, the key is too. Throws WriteError.
+// Writes the key pair into an existing folder; only this user can read the key. The certificate is
+// written last: if it exists, the key exists too. Throws WriteError.
 void write_key_pair(const std::filesystem::path& folder, const KeyPair& pair);
 
 }  // namespace muster

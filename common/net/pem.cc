@@ -10,7 +10,7 @@ OpensslHandle<BIO> reader_of(const std::string& text) {
   return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all};
 }
 
-// Without it OpenSSL asks the terminal.
+// Without this callback OpenSSL asks on the terminal.
 int no_passphrase(char*, int, int, void*) {
   return 0;
 }

@@ -12,7 +12,7 @@ template <class T>
 using OpensslHandle = std::unique_ptr<T, void (*)(T*)>;
 
 // Return the first certificate, or the private key, of a text in PEM; null if there is none. A key
-// with a passphrase is none: nobody is asked for it.
+// with a passphrase counts as none: nobody is asked for the passphrase.
 OpensslHandle<X509> read_certificate(const std::string& pem);
 OpensslHandle<EVP_PKEY> read_private_key(const std::string& pem);
 

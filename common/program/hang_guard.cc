@@ -22,7 +22,7 @@ struct Newest {
   std::vector<const KnownStall*> known MUSTER_GUARDED_BY(mutex);
 };
 
-// Other threads may ask until the process has ended: it is never destroyed.
+// The object is never destroyed, because other threads may use it until the process has ended.
 Newest& newest() {
   static Newest& newest = *new Newest;
   return newest;

@@ -10,13 +10,13 @@
 
 namespace muster {
 
-// Looks once a second, on a thread of its own, whether the work of this process goes on, and logs
-// what stands still and when it goes on again. A process has one at most.
+// Checks once a second, on a separate thread, whether the work of this process makes progress. Logs
+// work that stands still, and when it continues. A process has at most one HangGuard.
 class HangGuard {
  public:
-  // Work that gives no sign of life for `least` stands still; 0: nobody looks. `end` is called on
-  // the guard's thread for a stall that is hopeless, unless a debugger holds the process; it should
-  // end the process.
+  // Work without a sign of life for `least` stands still; 0: no checks. For a hopeless stall `end`
+  // is called on the guard's thread, unless a debugger holds the process; `end` should end the
+  // process.
   HangGuard(std::chrono::milliseconds least, std::function<void(const Stall&)> end);
   ~HangGuard();
   HangGuard(const HangGuard&) = delete;
@@ -27,8 +27,8 @@ class HangGuard {
   std::unique_ptr<Impl> impl_;
 };
 
-// A wait for the storage that its waiter knows of, such as one for room on a full disk: as long as
-// it exists, current_stalls() has it.
+// A wait for storage that the code knows about, for example for room on a full disk. As long as
+// this object exists, current_stalls() includes the wait.
 class KnownStall {
  public:
   explicit KnownStall(std::string doing);  // Stall::doing
@@ -42,8 +42,8 @@ class KnownStall {
   const std::chrono::steady_clock::time_point since_;
 };
 
-// Returns what this process's guard has found to stand still at its last look, and the stalls that
-// are known. Thread-safe.
+// Returns the stalls that this process's guard found at its last check, and the KnownStalls.
+// Thread-safe.
 std::vector<Stall> current_stalls();
 
 }  // namespace muster

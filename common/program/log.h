@@ -13,8 +13,8 @@ enum class Level { debug, info, warning, error };
 // main; `name` is the replica or program ("mnist-worker-0"), shown in each line.
 void initialize(std::string_view name);
 
-// `fields` is a JSON object of values that a program may filter by. They are in lines of JSON only,
-// so `message` says by itself what a person needs.
+// `fields` is a JSON object of values that a program may filter by. Only JSON lines contain the
+// fields, so `message` alone must say everything that a person needs.
 void write(Level level, std::string_view message, const nlohmann::json& fields);
 void debug(std::string_view message);
 void info(std::string_view message);

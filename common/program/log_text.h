@@ -6,9 +6,9 @@
 
 namespace muster::log {
 
-// Turns a line of JSON that log.h has written into the line of text that log.h would have written
-// instead, with the time in this machine's time zone and without a newline. Returns nothing for any
-// other line: for example, one of another program, which has no "name".
+// Converts a JSON line of log.h into the text line that log.h would have written, with the time in
+// this machine's time zone and without a newline. Returns nothing for any other line, for example a
+// line of another program, which has no "name".
 std::optional<std::string> as_text(std::string_view line);
 
 }  // namespace muster::log

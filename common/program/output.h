@@ -7,25 +7,24 @@
 
 namespace muster {
 
-// Functions that print a program's output for its user. A failure to write is reported once, by the
-// last thing that the program does: finish_output().
+// Functions that print a program's output for its user. A failure to write is reported once, by
+// finish_output() at the end of the program.
 
-// Prints as fmt::print does, but without its exception: a failure only sets the error mark of
-// `out`.
+// Prints like fmt::print, but throws nothing: a failure only sets the error mark of `out`.
 template <typename... Arguments>
 void print(FILE* out, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   const std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);
   std::fwrite(text.data(), 1, text.size(), out);
 }
 
-// Opens those of the descriptors 0, 1 and 2 that the caller has closed, on nothing: otherwise the
-// first files that the program opens get their numbers, and its output. Writing there fails, as to
-// a closed descriptor. Call it before anything is opened.
+// Opens the descriptors 0, 1 and 2 on /dev/null if the caller has closed them. Otherwise the first
+// files that the program opens would get these numbers, and the program's output. Writing to such a
+// descriptor fails, like writing to a closed one. Call this before anything is opened.
 void occupy_standard_descriptors();
 
-// Flushes standard output. Returns `exit_code`; where something could not be written, says so on
-// standard error as `program` and returns kCannotWrite in the place of kSuccess. A closed pipe is
-// no failure: its reader had seen enough.
+// Flushes standard output. Returns `exit_code`; if something could not be written, says so on
+// standard error as `program`, and returns kCannotWrite instead of kSuccess. A closed pipe is not a
+// failure: its reader has read enough.
 int finish_output(const std::string& program, int exit_code);
 
 }  // namespace muster

@@ -114,10 +114,10 @@ class Clauses {
   }
 
   const bool described_;
-  // By command: `values` are the words that may stand where no option does.
+  // The case statement by command: `values` are the words that may follow the command.
   std::string of_commands_;
-  // By command and option: `values` of an option that has one. There are none for a free value, so
-  // that the shell completes it as a file name.
+  // The case statement by command and option: `values` of an option that takes a value. An option
+  // with a free value has none here, so that the shell completes a file name.
   std::string of_options_;
 };
 
@@ -182,7 +182,7 @@ fi
       app.get_name(), function, names, clauses.text());
 }
 
-// Returns the lines for the options and words of a command; `condition` says when they are for it.
+// Returns the lines for the options and words of a command; `condition` says when the lines apply.
 std::string fish_lines(const CLI::App& command, const std::string& program,
                        const std::string& condition) {
   std::string text;
@@ -284,7 +284,7 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
   std::vector<std::string> names;
   for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
   const std::string all = fmt::format("{}", fmt::join(names, " | "));
-  // zsh takes the first line of a file for the names of the programs that it completes.
+  // zsh reads the names of the programs that a file completes from the file's first line.
   return (shell == "zsh" ? "#compdef " + program + "\n" : "") +
          fmt::format(
              "# Completes the command lines of {0} in {1}; written by `{0} completion {1}`.\n",

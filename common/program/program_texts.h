@@ -16,9 +16,9 @@ namespace muster {
 // Returns the names of the shells that completion_script() knows.
 std::vector<std::string> shells();
 
-// Returns a script for one of shells() that completes the program's command lines, for
-// `source <(program completion bash)`. For a command that hands its words to another program the
-// script asks that program's --help.
+// Returns a script for one of shells() that completes the program's command lines, for `source
+// <(program completion bash)`. For a command that passes its arguments to another program, the
+// script uses that program's --help.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 // Returns the program's man page of section 1, for `man -l` and groff. Precondition: the program

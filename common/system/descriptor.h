@@ -25,8 +25,8 @@ class Descriptor {
   void reset() {
     if (fd_ >= 0) ::close(release());
   }
-  // Closes the descriptor. Returns false, with errno, on an error: a writer may see its last error
-  // only here.
+  // Closes the descriptor. Returns false, with errno, on an error: close() may be the only call
+  // that reports a writer's last error.
   bool close_checked() { return ::close(release()) == 0; }
 
  private:

@@ -64,7 +64,7 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
   }
 }
 
-// A file that is removed again unless it was renamed to its final path.
+// A file that is removed unless it is renamed to its final path.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target) {
@@ -95,7 +95,7 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-// Opens the folder, and its parents before it as far as it is believed not to be there.
+// Opens the folder. If the client believes that the folder does not exist, opens its parents first.
 bool open_from_above(const fs::path& folder, int parents) {
   if (folder.empty()) return false;
   const auto open = [&] { return Descriptor(open_retrying(folder, O_RDONLY | O_DIRECTORY)); };
@@ -187,7 +187,7 @@ void create_directories(const fs::path& path) {
 
 void look_anew(const fs::path& folder) {
   const WatchedWork work(WatchedWork::Kind::storage, "looking anew at", folder.native());
-  constexpr int kParents = 2;  // checkpoints/ckpt-1200-g3 of a job's folder
+  constexpr int kParents = 2;  // as in checkpoints/ckpt-1200-g3 of a job's folder
   static_cast<void>(open_from_above(folder, kParents));
 }
 

@@ -16,12 +16,12 @@ namespace muster {
 std::string read_file(const std::filesystem::path& path,
                       size_t most = std::numeric_limits<size_t>::max());
 
-// No text that replicas write into a job's folder is longer, in bytes. Who reads one there refuses
-// a longer one: anybody may have put it there, and memory for it may be missing.
+// The largest text, in bytes, that replicas write into a job's folder. Readers refuse a longer
+// text, because anybody may have put it there, and it may not fit into memory.
 constexpr size_t kLongestText = size_t{16} << 20;
 
-// Whether there is anything at `path`. Throws Unavailable if that cannot be found out, for lack of
-// permission or an I/O error: a path that nobody may look at is not absent.
+// Whether `path` exists. Throws Unavailable if this cannot be found out because of a missing
+// permission or an I/O error: a path that may not be looked at is not absent.
 bool is_there(const std::filesystem::path& path);
 
 // The error of a write that failed (ENOSPC, EACCES, EROFS, ...), with the path and the system's
@@ -32,15 +32,15 @@ class WriteError : public Unavailable {
       : Unavailable(message), lasting_(lasting) {}
   // "<what>: <the system's words for errno `error`>".
   WriteError(const std::string& what, int error);
-  // True where no wait will help: permissions are missing, or the path leads to a wrong place.
+  // True if waiting does not help: permissions are missing, or the path leads to a wrong place.
   bool lasting() const { return lasting_; }
 
  private:
   bool lasting_;
 };
 
-// The time for which a writer that cannot go on without its write waits for a full disk, or for a
-// file server that fails.
+// How long a writer that cannot continue without its write waits if a disk is full or a file server
+// fails.
 constexpr std::chrono::minutes kStoragePatience{10};
 
 // Replaces `path` by `bytes` so that a reader sees the old file or the new one, never a part: a
@@ -53,17 +53,17 @@ void sync_directory(const std::filesystem::path& path);
 // mkdir -p. Throws WriteError.
 void create_directories(const std::filesystem::path& path);
 
-// Makes this host see what others have changed in a folder on a file server. A client of NFS
-// believes for up to a minute (acdirmax) which names are in a folder and which are not; it asks the
-// server when the folder is opened, so this opens it. Where the folder is believed not to be there,
-// its parent is opened first. Does nothing where that is not possible.
+// Makes this host see other hosts' changes of a folder on a file server. An NFS client remembers
+// for up to a minute (acdirmax) which names are in a folder, and asks the server only when the
+// folder is opened, so this function opens it. If the client believes that the folder does not
+// exist, the function opens the parent first. Does nothing if that is not possible.
 void look_anew(const std::filesystem::path& folder);
 
-// is_there(), which asks the file server before it says no.
+// Like is_there(), but asks the file server before it returns false.
 bool is_there_anew(const std::filesystem::path& path);
 
 // Returns the names in a folder, in no order, as its file server has them now; none if the folder
-// is not there. Throws Unavailable if it cannot be listed.
+// does not exist. Throws Unavailable if the folder cannot be listed.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 }  // namespace muster

@@ -27,7 +27,7 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ||
         errno == ENXIO || errno == EISDIR)
       throw Invalid(message);
-    throw Unavailable(message);  // the storage may fail in many ways that say nothing of the file
+    throw Unavailable(message);  // the error may be one of the storage and not of the file
   }
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) {

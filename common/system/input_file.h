@@ -16,9 +16,9 @@ class Forbidden : public Invalid {
   using Invalid::Invalid;
 };
 
-// An open regular file, read by position. It is not mapped, so that a file that another host
-// removes or cuts is an error here, not a signal. Throws Invalid naming the path if it does not
-// exist, is not a regular file or ends too early (Forbidden if permission is missing), and
+// An open regular file, read by position. The file is not mapped: if another host removes or
+// truncates it, reading throws an error, and no signal comes. Throws Invalid naming the path if it
+// does not exist, is not a regular file or ends too early (Forbidden if permission is missing), and
 // Unavailable for an I/O error.
 class InputFile {
  public:

@@ -9,8 +9,8 @@
 
 namespace muster {
 
-// Returns the file that execve would run as `command`, which is looked up in `path` (as $PATH)
-// unless it holds a slash. Relative paths count from `directory`. Returns nothing if there is no
+// Returns the file that execve would run as `command`. A command without a slash is looked up in
+// `path` (like $PATH). Relative paths begin at `directory`. Returns nothing if there is no
 // executable file.
 std::optional<std::filesystem::path> find_executable(const std::string& command,
                                                      const std::string& path,
@@ -25,17 +25,17 @@ int exit_code_of(const siginfo_t& info);
 // Returns the null-terminated pointers that execve wants; they point into `strings`.
 std::vector<char*> pointers(const std::vector<std::string>& strings);
 
-// The functions below are for a child between fork() and execve(): async-signal-safe, without
-// allocation.
+// The functions below are for a child process between fork() and execve(): they are
+// async-signal-safe and allocate nothing.
 
-// Ignores and blocks no signal any more.
+// Resets all signals: none is ignored or blocked any more.
 void restore_signals();
 
 // Writes "muster: <what> <name>: <errno in words>" to standard error.
 void say_failure(const char* what, const char* name, int error);
 
-// Replaces the process by the program. On failure it says so and exits as a shell would: 127 if
-// there is no such program, 126 if it cannot be run. `arguments` and `environment` end in a null
+// Replaces the process by the program. On failure it prints the error and exits like a shell: 127
+// if there is no such program, 126 if it cannot be run. `arguments` and `environment` end in a null
 // pointer.
 [[noreturn]] void execute(const char* program, char* const* arguments, char* const* environment);
 

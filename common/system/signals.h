@@ -7,9 +7,9 @@
 
 namespace muster {
 
-// Returns a descriptor to poll that becomes readable when one of these signals has come; this
-// thread, and those that it makes from now on, do not get them any other way. SIGPIPE is ignored
-// from now on. The descriptor is invalid if there are none left; errno says why.
+// Returns a descriptor for poll() that becomes readable when one of these signals has come. This
+// thread, and the threads that it creates from now on, get these signals only by the descriptor.
+// SIGPIPE is ignored from now on. The descriptor is invalid if none can be created; errno says why.
 Descriptor watch_signals(std::initializer_list<int> numbers);
 
 // Lets a write beyond the limit that `ulimit -f` sets fail with EFBIG, which an error can name,

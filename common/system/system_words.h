@@ -9,8 +9,8 @@
 
 namespace muster {
 
-// Returns the words for a value of errno, "No such file or directory"; of a limit of this process
-// also the name by which `ulimit` sets it. Thread-safe.
+// Returns the words for a value of errno, "No such file or directory"; for a limit of this process
+// also its name for `ulimit`. Thread-safe.
 inline std::string system_words(int error) {
   const std::string words = std::generic_category().message(error);
   switch (error) {

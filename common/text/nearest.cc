@@ -41,15 +41,15 @@ std::string digits_of(std::string_view text) {
   return digits;
 }
 
-// A number in a name says which of several things is meant: mobilenet-v2 is no slip of
+// Whether the two names differ in their numbers: mobilenet-v2 is not a typing error of
 // mobilenet-v1.
 bool means_another(std::string_view word, std::string_view candidate) {
   const std::string digits = digits_of(word);
   return !digits.empty() && digits != digits_of(candidate);
 }
 
-// Whether `word` stands in `candidate` at its beginning, or at the beginning of one of its words:
-// crossEntropy of softmaxCrossEntropy, sigmoid of mnist-sigmoid.
+// Whether `candidate` contains `word` at its beginning or at the beginning of one of its words, as
+// softmaxCrossEntropy contains crossEntropy, and mnist-sigmoid contains sigmoid.
 bool has_part(const std::string& candidate, const std::string& word) {
   const std::string text = lower(candidate);
   for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {

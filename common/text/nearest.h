@@ -6,12 +6,12 @@
 
 namespace muster {
 
-// Returns the nearest of `candidates` to `word` if it is near enough to be a typing error, else "".
-// One with other digits than those of `word` is another thing, not a typing error.
+// Returns the candidate nearest to `word` if `word` may be a typing error of it, else "". A
+// candidate with other digits than `word` means something else, so it is not returned.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// Returns "did you mean X?" for nearest(), else for the candidates that have `word` as a part, such
-// as softmax of softmaxCrossEntropy ("did you mean X or Y?"), or "".
+// Returns "did you mean X?" for nearest(), else "did you mean X or Y?" for the candidates that
+// contain `word` (softmaxCrossEntropy contains softmax), or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace muster

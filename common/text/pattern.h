@@ -16,16 +16,17 @@ namespace muster {
 // of the text; ^ and $ tie it to the ends. Matching takes time in proportion to the text's length.
 class Pattern {
  public:
-  // Returns what is wrong with a text as an expression; "" if nothing is.
+  // Returns what is wrong with the expression `text`; "" if it is valid.
   static std::string flaw(const std::string& text);
-  // Throws Invalid if anything is.
+  // Throws Invalid if the expression is not valid.
   explicit Pattern(const std::string& text);
 
   bool matches(std::string_view text) const;
-  // Replaces the first match in `text` by `to`, in which \1 is what the first group has matched.
-  // Returns false, and leaves `text` as it is, if nothing matches. Precondition: flaw_of(to) is "".
+  // Replaces the first match in `text` by `to`, in which \1 stands for the match of the first
+  // group. Returns false, and leaves `text` unchanged, if nothing matches. Precondition:
+  // flaw_of(to) is "".
   bool replace(std::string& text, const std::string& to) const;
-  // Returns what is wrong with `to` as a replacement; "" if nothing is.
+  // Returns what is wrong with the replacement `to`; "" if it is valid.
   std::string flaw_of(const std::string& to) const;
 
  private:
@@ -45,17 +46,17 @@ class Patterns {
   std::vector<Pattern> patterns_;
 };
 
-// One step in changing a name: what the pattern `from` matches is replaced by `to`.
+// One step in changing a name: `to` replaces the match of the pattern `from`.
 struct Rename {
   std::string from;
   std::string to;
   bool operator==(const Rename&) const = default;
 };
 
-// Changes names step after step, each on the result of those before.
+// Changes names in several steps; each step works on the result of the step before.
 class Renames {
  public:
-  // Throws Invalid for a pattern or a replacement that is none.
+  // Throws Invalid for an invalid pattern or replacement.
   explicit Renames(const std::vector<Rename>& steps);
   std::string apply(std::string name) const;
 

@@ -4,7 +4,7 @@
 
 namespace muster {
 
-// Returns the word as a POSIX shell reads it back: quoted where that is needed.
+// Returns the word quoted for a POSIX shell, if it needs quotes.
 std::string shell_word(const std::string& word);
 
 }  // namespace muster

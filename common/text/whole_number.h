@@ -9,8 +9,8 @@
 
 namespace muster {
 
-// Returns the decimal number that the whole text is; nothing for any other text, and for a number
-// that is not from `least` to `most`.
+// Returns the number if the whole text is a decimal number from `least` to `most`; nothing for any
+// other text.
 template <std::integral Number>
 std::optional<Number> whole_number(std::string_view text,
                                    Number least = std::numeric_limits<Number>::min(),

@@ -8,12 +8,12 @@
 
 namespace muster {
 
-// Makes the calling thread leave the CPUs, from now on, to other threads that want them.
+// Lowers the priority of the calling thread: from now on other threads get the CPUs first.
 void give_way();
 
-// Runs `work` on a thread that gives way to all others, and waits for it. Meant for work that only
-// the caller waits for; `work` must take no lock that other threads would wait for. Throws what
-// `work` throws, and Unavailable where the system gives no thread.
+// Runs `work` on a thread of low priority, and waits for it. Meant for work that only the caller
+// waits for; `work` must take no lock that other threads would wait for. Throws the exceptions of
+// `work`, and Unavailable if no thread can be created.
 template <class Work>
 std::invoke_result_t<Work> in_background(Work work) {
   std::future<std::invoke_result_t<Work>> result;

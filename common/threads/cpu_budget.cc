@@ -39,8 +39,8 @@ int quota_v1(const std::string& folder) {
   return whole_cpus(quota, period);
 }
 
-// Returns the smallest quota from this group up to the root. Within a container the path may belong
-// to the host's view and not exist; the root then is the container's own group.
+// Returns the smallest quota from this group up to the root. Within a container the path may be the
+// host's path and not exist; the root then is the container's own group.
 template <typename Quota>
 int smallest(const std::string& root, std::string path, Quota quota) {
   int least = 0;

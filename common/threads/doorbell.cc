@@ -13,8 +13,8 @@ namespace {
 
 static_assert(std::atomic_ref<uint32_t>::is_always_lock_free);
 
-// A thread that has slept for less may have slept only because it did not spin long enough: the
-// system takes most of that time to wake it.
+// A thread that slept for less than this may have slept only because it did not spin long enough:
+// waking a thread takes most of this time.
 constexpr std::chrono::microseconds kShort{200};
 constexpr uint32_t kMostHalvings = 5;
 constexpr uint32_t kMostSpins = 10000;

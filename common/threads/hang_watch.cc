@@ -11,8 +11,8 @@ using std::chrono::milliseconds;
 constexpr int kTimesLongestPause = 10;
 constexpr int kTimesHopeless = 3;
 constexpr int kTimesHopelessAtFirst = 20;
-// We are asked about once a second. After a longer pause it was the whole process that stood still
-// (SIGSTOP, a sleeping machine, no CPU time), and none of its work.
+// look() is called about once a second. After a longer pause the whole process stood still
+// (SIGSTOP, a sleeping machine, no CPU time), and not its work.
 constexpr milliseconds kProcessStoodStill{10'000};
 
 }  // namespace
@@ -24,7 +24,7 @@ void HangWatch::learn(const Followed& followed, Time now) {
   if (followed.kind == WatchedWork::Kind::computing) has_gone_on_.insert(followed.doing);
 }
 
-// Work that is over has gone on.
+// Learns from work that has ended: its end counts as a sign of life.
 void HangWatch::learn_from_ends(const std::vector<WatchedWork::Seen>& works, Time now) {
   for (const auto& [id, followed] : followed_)
     if (std::ranges::find(works, id, &WatchedWork::Seen::id) == works.end()) learn(followed, now);

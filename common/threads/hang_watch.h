@@ -15,22 +15,22 @@ namespace muster {
 struct Stall {
   uint64_t work = 0;  // WatchedWork::Seen::id
   WatchedWork::Kind kind = WatchedWork::Kind::computing;
-  std::string doing;                   // as WatchedWork::Seen has it
-  std::chrono::milliseconds lasted{};  // since the last sign of life
-  // Only a new process can go on: the work is computing; it has stood still for three times the
-  // limit (twenty times before the first sign of life of such work, because a first step may make a
-  // GPU's programs ready); and no storage stands still, because a new process would wait for it
-  // too.
+  std::string doing;                   // WatchedWork::Seen::doing
+  std::chrono::milliseconds lasted{};  // time since the last sign of life
+  // Only a new process can continue. Three conditions: the work is computing; it has stood still
+  // for three times the limit (twenty times before the first sign of life of such work, because a
+  // first step may load a GPU's programs); and no work on storage stands still, because a new
+  // process would wait for the storage too.
   bool hopeless = false;
 };
 
-// Decides which work stands still. It is told of all work about once a second, and has neither a
+// Decides which work stands still. Call look() with all work about once a second. Has neither a
 // thread nor a clock.
 //
-// How slow work is told from work that hangs: a step gives a sign of life after each of its phases
-// (on a GPU after each batch), not only at its end, so that a large batch is no hang. And a stall
-// has to last for ten times the longest pause that the process has seen in work of this kind,
-// between two signs of life or until the end of the work.
+// How to tell slow work from work that hangs: a step gives a sign of life after each of its phases
+// (on a GPU after each batch), not only at its end, so that a large batch is not a hang. And a
+// stall must last ten times as long as the longest pause that the process has seen in work of this
+// kind, between two signs of life or before the end of the work.
 class HangWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -38,7 +38,7 @@ class HangWatch {
   // `least`: the shortest stall.
   explicit HangWatch(std::chrono::milliseconds least) : least_(least) {}
 
-  // Returns what stands still at the time `now`, the longest first.
+  // Returns the work that stands still at the time `now`, the longest stall first.
   std::vector<Stall> look(const std::vector<WatchedWork::Seen>& works, Time now);
 
  private:
@@ -46,7 +46,7 @@ class HangWatch {
     WatchedWork::Kind kind = WatchedWork::Kind::computing;
     std::string doing;
     uint64_t beats = 0;
-    Time since;  // of the last sign of life that we have seen
+    Time since;  // time of the last sign of life
   };
   void learn(const Followed& followed, Time now);
   void learn_from_ends(const std::vector<WatchedWork::Seen>& works, Time now);
@@ -54,7 +54,7 @@ class HangWatch {
   const std::chrono::milliseconds least_;
   std::map<uint64_t, Followed> followed_;  // by the work's id
   std::map<WatchedWork::Kind, std::chrono::milliseconds> longest_pause_;
-  std::set<std::string> has_gone_on_;  // computing of which a sign of life was seen, or the end
+  std::set<std::string> has_gone_on_;  // computing work with a sign of life or an end so far
   Time last_look_{};
 };
 

@@ -5,7 +5,7 @@
 namespace muster {
 
 namespace {
-constexpr int kMostAllowed = 32 << 20;  // glibc ignores a higher threshold without a word
+constexpr int kMostAllowed = 32 << 20;  // glibc silently ignores a higher threshold
 }
 
 void keep_freed_memory() {
@@ -14,7 +14,7 @@ void keep_freed_memory() {
 }
 
 void give_back_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // glibc's own, which it would raise as blocks are freed
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // glibc's default, fixed so that glibc does not raise it
   mallopt(M_ARENA_MAX, 2);
 }
 

@@ -7,9 +7,9 @@ namespace muster {
 // megabytes with every message. Call it first in main.
 void keep_freed_memory();
 
-// Gives freed memory of 128 KiB and more back to the system at once, and lets threads share their
-// heaps, so that a process takes little more than what it holds. Meant for a process that has much
-// in memory and now and then handles a megabyte. Call it first in main.
+// Returns freed memory of 128 KiB and more to the system at once, and lets threads share heaps, so
+// that a process takes little more memory than it uses. Meant for a process that keeps much in
+// memory and sometimes handles a megabyte. Call it first in main.
 void give_back_freed_memory();
 
 }  // namespace muster

@@ -32,12 +32,12 @@
 #define MUSTER_THREAD_SAFETY(attribute)
 #endif
 
-// After a member's name: whoever reads or writes the member holds the mutex.
+// After a member's name: the mutex must be held to read or write the member.
 #define MUSTER_GUARDED_BY(mutex) MUSTER_THREAD_SAFETY(guarded_by(mutex))
 // After the parameters of a function or lambda: its caller holds the mutex.
 #define MUSTER_REQUIRES(mutex) MUSTER_THREAD_SAFETY(requires_capability(mutex))
-// After the parameters of an empty function: its caller holds the mutex, but by another name, so
-// that the analysis cannot see it. From the call on it takes the mutex for held.
+// After the parameters of an empty function: its caller holds the mutex, but under another name, so
+// that the analysis cannot see it. After the call the analysis assumes that the mutex is held.
 #define MUSTER_ASSERTS(mutex) MUSTER_THREAD_SAFETY(assert_capability(mutex))
 
 namespace muster {
@@ -59,7 +59,7 @@ class MUSTER_THREAD_SAFETY(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) MUSTER_THREAD_SAFETY(acquire_capability(mutex))
       : native_(mutex.native_) {}
-  // Takes over a mutex that is held already, as after try_lock().
+  // Takes over a mutex that is held already, for example after try_lock().
   MutexLock(Mutex& mutex, std::adopt_lock_t adopt) MUSTER_REQUIRES(mutex)
       : native_(mutex.native_, adopt) {}
   ~MutexLock() MUSTER_THREAD_SAFETY(release_capability()) = default;
@@ -75,8 +75,9 @@ class MUSTER_THREAD_SAFETY(scoped_lockable) MutexLock {
   std::unique_lock<std::mutex> native_;
 };
 
-// A condition variable of the standard that waits with a MutexLock. After the lock, its functions
-// take what the standard's take. A predicate says by MUSTER_REQUIRES which mutex is held.
+// A condition variable of the standard that waits with a MutexLock. After the lock its functions
+// have the same parameters as the standard's. A predicate says by MUSTER_REQUIRES which mutex is
+// held.
 template <class Native>
 class BasicConditionVariable {
  public:
@@ -100,7 +101,7 @@ class BasicConditionVariable {
 };
 
 using ConditionVariable = BasicConditionVariable<std::condition_variable>;
-// Its waits can also end by a std::stop_token.
+// A condition variable whose waits can also end by a std::stop_token.
 using StoppableConditionVariable = BasicConditionVariable<std::condition_variable_any>;
 
 }  // namespace muster

@@ -5,10 +5,10 @@
 
 namespace muster {
 
-// Sleeps for `time`, but ends early at `stop`. Returns false if it was asked to stop.
+// Sleeps for `time`, or until `stop`. Returns false after a stop.
 bool pause_for(std::chrono::milliseconds time, const std::stop_token& stop);
 
-// Returns the milliseconds until `then`, rounded up and at least 0: how long poll() is to wait.
+// Returns the milliseconds until `then`, rounded up and at least 0, as a timeout for poll().
 int milliseconds_until(std::chrono::steady_clock::time_point then);
 
 }  // namespace muster

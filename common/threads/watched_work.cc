@@ -10,7 +10,7 @@ thread_local WatchedWork* innermost = nullptr;
 
 std::atomic<uint64_t> next_id{1};
 
-// Threads may still work while the process ends: nothing here is ever destroyed.
+// Nothing here is ever destroyed, because threads may still work while the process ends.
 Mutex& list_mutex() {
   static Mutex& mutex = *new Mutex;
   return mutex;
@@ -45,7 +45,7 @@ WatchedWork::~WatchedWork() {
   outer_->covered_.store(false, std::memory_order_relaxed);
 }
 
-// Only the thread itself writes the count.
+// Only the work's own thread writes the count.
 void WatchedWork::beat() {
   if (innermost == nullptr) return;
   auto& beats = innermost->beats_;

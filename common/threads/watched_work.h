@@ -9,11 +9,11 @@
 
 namespace muster {
 
-// Work of a thread that must go on: it exists from the work's beginning to its end, and HangWatch
-// (common/threads/hang_watch.h) finds work that gives no sign of life (`beat`). Code that waits for
-// other processes within it must wake up at least every few seconds and beat; otherwise the wait
-// counts as a hang. While a thread has begun further work within, only that is looked at. Work
-// costs a lock that nobody else wants, and allocates nothing.
+// Work of a thread that must make progress. The object exists from the beginning of the work to its
+// end, and HangWatch (common/threads/hang_watch.h) finds work without a sign of life (`beat`). If
+// the work waits for other processes, it must wake up at least every few seconds and call beat();
+// otherwise the wait counts as a hang. While a thread has begun inner work, only the inner work is
+// watched. An object costs one uncontended lock, and allocates nothing.
 class WatchedWork {
  public:
   enum class Kind {
@@ -23,11 +23,11 @@ class WatchedWork {
 
   // One piece of work as it stands now.
   struct Seen {
-    uint64_t id = 0;  // of the work: no two have the same
+    uint64_t id = 0;  // unique number of the work
     Kind kind = Kind::computing;
     std::string doing;  // "taking a step", "writing /jobs/mnist/result.json"
     uint64_t beats = 0;
-    bool covered = false;  // by further work of the same thread
+    bool covered = false;  // whether the same thread has begun inner work
   };
 
   // `doing` and `about` are joined in messages; both must outlive the work.
@@ -36,7 +36,7 @@ class WatchedWork {
   WatchedWork(const WatchedWork&) = delete;
   WatchedWork& operator=(const WatchedWork&) = delete;
 
-  // Says that the calling thread's present work goes on; does nothing without any.
+  // Gives a sign of life of the calling thread's innermost work; does nothing without work.
   static void beat();
   // Returns all work of this process that is under way.
   static std::vector<Seen> all();
@@ -47,7 +47,7 @@ class WatchedWork {
   const char* const doing_;
   const std::string_view about_;
   std::atomic<uint64_t> beats_{0};
-  std::atomic<bool> covered_{false};  // by further work of the same thread
+  std::atomic<bool> covered_{false};  // whether the same thread has begun inner work
   WatchedWork* const outer_;
   WatchedWork* next_ = nullptr;
   WatchedWork* previous_ = nullptr;

@@ -10,8 +10,8 @@ namespace muster::api {
 
 namespace {
 
-// Fills in the defaults within a default: Kubernetes checks the rules of a field on its default as
-// written, before the fields within it have got their own defaults.
+// Fills in the defaults of the fields within a default. Kubernetes checks a field's rules on its
+// default as written, before the fields within that default get their own defaults.
 void fill_default(Json& schema) {
   Document filled = Document::parse("{}", "default");
   apply_schema(schema, filled);
@@ -19,8 +19,8 @@ void fill_default(Json& schema) {
 }
 
 // Kubernetes takes a null for a field that is left out, unless the field is `nullable`: so
-// `nullable` stays only where there is a default, which differs from null. Lists are replaced as a
-// whole unless they say otherwise. The API server knows only the CEL part of a rule.
+// `nullable` stays only on a field whose default differs from null. Lists are replaced as a whole
+// unless the schema says otherwise. The API server knows only the CEL part of a rule.
 void make_structural(Json& schema) {
   if (const auto rules = schema.find("x-kubernetes-validations"); rules != schema.end()) {
     for (Json& rule : *rules) {
@@ -40,8 +40,8 @@ void make_structural(Json& schema) {
   }
 }
 
-// Removes what the API server itself checks for every object: everything except the limits of a
-// name.
+// Removes the parts of the metadata's schema that the API server checks for every object:
+// everything except the limits of the name.
 void leave_to_kubernetes(Json& schema) {
   Json& properties = schema["properties"];
   for (const char* name : {"apiVersion", "kind"}) properties[name].erase("enum");

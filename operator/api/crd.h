@@ -11,14 +11,14 @@ namespace muster::api {
 // Where the two differ, the API server is the more lenient: it takes a null for a field that is
 // left out, and does not look at
 // - what layers refer to, their names and shapes, and whether data, model and loss fit each other:
-//   that is the graph, built by spec::check_training();
-// - files of data, which are not on its machine;
-// - what this build cannot do yet: the trainer's image decides that;
+//   spec::check_training() checks this when it builds the graph;
+// - data files, which are not on the API server's machine;
+// - features that this build does not have yet: the trainer's image decides this;
 // - 64 KiB as the limit of spec.training: CEL cannot measure an object;
 // - boundaries that are equal (it only sees that they do not fall), and misspelt fields of a
 //   container, which the dry run of the pod finds.
-// It compares a template's fields that the schema does not know only where old and new both have
-// them, so that one may be exchanged for another while the job runs.
+// The API server compares fields of a template that are not in the schema only where the old and
+// the new object both have them, so a running job may exchange one such field for another.
 Json custom_resource_definition();
 
 }  // namespace muster::api

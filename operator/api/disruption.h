@@ -8,8 +8,8 @@ namespace muster::api {
 // The reason of a process that was lost because the `muster run` that had started it ended.
 inline constexpr const char* kRunnerLost = "RunnerLost";
 
-// Whether a replica that ended for this reason was lost to its surroundings: it is nobody's fault
-// and is never counted.
+// Whether a replica with this reason ended because of its surroundings. Such an end is nobody's
+// fault and is never counted.
 inline bool is_disruption(std::string_view reason) {
   constexpr std::string_view kDisruptions[] = {"Evicted", "Preempted", "NodeLost", kRunnerLost};
   return std::ranges::find(kDisruptions, reason) != std::end(kDisruptions);

@@ -7,10 +7,10 @@
 
 namespace muster::api {
 
-// Returns a line for each thing in a valid TrainingJob that is probably not meant:
-// template_notes(), a replica that asks for more GPUs than it uses, or for fewer, and settings of
-// `training` that have no effect on the job's replicas. Notes on `training` by itself are
-// spec::training_notes()'s.
+// Returns a line for each setting of a valid TrainingJob that is probably a mistake:
+// template_notes(), a replica that asks for more or fewer GPUs than it uses, and settings of
+// `training` that have no effect on the job's replicas. spec::training_notes() returns the notes on
+// `training` alone.
 std::vector<std::string> job_notes(const Document& document);
 
 }  // namespace muster::api

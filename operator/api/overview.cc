@@ -7,7 +7,7 @@ namespace muster::api {
 
 namespace {
 
-// A job that was suspended has lost nothing until it has run again.
+// A job that was suspended counts no losses until it has run again.
 bool has_lost_replicas(const JobStatus& status) {
   const Condition* running = status.find("Running");
   if (running == nullptr || running->status || integer_or(status.progress, "step", 0) == 0) {

@@ -14,8 +14,8 @@ const Json& definitions() {
   return all;
 }
 
-// Returns the schema with the types that it names put in their places. As everywhere in Kubernetes,
-// null stands for a field that is left out.
+// Returns the schema with each $ref replaced by its type. As everywhere in Kubernetes, null stands
+// for a field that is left out.
 Json expand(Json schema) {
   if (const auto named = schema.find("$ref"); named != schema.end())
     return expand(definitions()["types"][named->get<std::string>()]);

@@ -16,7 +16,7 @@ namespace muster::api {
 
 namespace {
 
-// A server or a reader of the status may change a number beyond this limit, or refuse it.
+// A server or a reader of the status may change or refuse a number beyond this limit.
 constexpr uint64_t kTooMuch = uint64_t{1} << 63;
 constexpr size_t kMostOfText = 1024;
 
@@ -26,7 +26,7 @@ bool has_sane_numbers(const Json& value) {
   return !value.is_structured() || std::ranges::all_of(value, has_sane_numbers);
 }
 
-// Returns the fields of `answer` that the object `object` of a status may have.
+// Returns the fields of `answer` that the status's object named `object` may have.
 Json fitting(const char* object, const Json& answer) {
   const Json& status = training_job_schema()["properties"]["status"];
   const Json& fields = status["properties"][object]["properties"];

@@ -44,7 +44,7 @@ int64_t placed_together(const Json& self) {
   return count(roles, "chief") + count(roles, "master") + integer_or(elastic, "minReplicas", 1);
 }
 
-// A job that has begun is not refused: an older version of Muster has started it with this path.
+// A job that has begun is accepted: an older version of Muster has started it with this path.
 std::string system_folder(const Json& self) {
   if (member(member(self, "status"), "startTime").is_string()) return "";
   const std::string path = string_or(member(member(self, "spec"), "storage"), "mountPath", "");
@@ -105,7 +105,8 @@ std::string evaluation_with_ps(const Json& self) {
   return ps > 0 ? std::to_string(ps) + " ps" : "";
 }
 
-// Returns what is found in place of evaluations for a field that needs them; "" if there are any.
+// Returns "" if the job has evaluations, else the text that says what was found instead, for fields
+// that need evaluations.
 std::string without_evaluation(const Json& self) {
   const bool within = has(member(self, "training"), "evaluation");
   return within || count(replica_specs(self), "evaluator") > 0 ? "" : "neither";
@@ -176,7 +177,7 @@ std::string elastic_without_collectives(const Json& self) {
   return has(self, "training") ? "" : "no spec.training";
 }
 
-// Files are dealt out once, to those who are there.
+// The files are divided once, among the replicas that are there at the start.
 std::string elastic_with_shards_of_files(const Json& self) {
   if (!member(self, "elastic").is_object()) return "";
   const Json& train = member(member(member(self, "training"), "data"), "train");
@@ -223,7 +224,8 @@ std::string more_than_all(const Json& self) {
   return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
 }
 
-// The scheduler waits for all of a gang, but a role waits for the one before it.
+// The scheduler waits for all replicas of a gang, but with InOrder a role is created only after the
+// role before it is ready.
 std::string gang_in_order(const Json& self) {
   const Json& policy = member(self, "schedulingPolicy");
   if (string_or(member(self, "startupPolicy"), "order", "Any") != "InOrder") return "";
@@ -238,7 +240,7 @@ std::string gang_in_order(const Json& self) {
   return std::to_string(together) + " replicas, of which " + std::to_string(first) + " start first";
 }
 
-// check_templates() does this check, because it can name the container.
+// check_templates() does the check, because it can name the container.
 std::string left_to_templates(const Json& /*self*/) {
   return "";
 }

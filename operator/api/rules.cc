@@ -55,7 +55,7 @@ const std::vector<Rule>& rules() {
 }
 
 void check_rules(const Document& document, Problems& problems) {
-  // Rules are about different things: a finding of one rule must not hide a finding of another.
+  // Rules check different conditions, so a finding of one rule must not hide a finding of another.
   std::vector<Problem> found_by_rules;
   for (const Rule& rule : rules()) {
     const Json* self = document.find(rule.path);

@@ -9,23 +9,23 @@
 namespace muster::api {
 
 // A rule states a condition on a TrainingJob that a schema cannot express and CEL can. The rules
-// stand in trainingjob.schema.yaml, each at the object that it is about.
+// are in trainingjob.schema.yaml, each at the object that it checks.
 struct Rule {
-  std::string path;      // of the object it is about: "spec.replicaSpecs"
-  std::string cel;       // true where all is well; `self` is that object
+  std::string path;      // the path of the object that the rule checks: "spec.replicaSpecs"
+  std::string cel;       // true if the object is valid; `self` is the object at `path`
   std::string blame;     // the field below `path` that a problem names, or ""
-  std::string expected;  // in words
+  std::string expected;  // what the rule expects, in words
   // The check of rule_checks.h for `cel`. Null for a rule about changes (oldSelf), which a manifest
   // alone cannot break.
   RuleCheck found;
-  // The fields below `path` that `found` reads; "x.*" for x and all within. If one of them has a
-  // problem, that problem is the mistake, and a violation of the rule would only follow from it.
+  // The fields below `path` that `found` reads; "x.*" for x and all fields in it. If one of these
+  // fields has a problem, the rule is not checked: a violation would only follow from that problem.
   std::vector<std::string> reads;
 };
 const std::vector<Rule>& rules();
 
-// Adds a problem for each of rules() that `document` breaks, but none that only follows from a
-// problem that is already there.
+// Adds a problem for each of rules() that `document` breaks, except where the violation only
+// follows from a problem that is already in `problems`.
 void check_rules(const Document& document, Problems& problems);
 
 }  // namespace muster::api

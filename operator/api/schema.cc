@@ -27,7 +27,7 @@ Json replica_schema(const std::string& role) {
   return schema;
 }
 
-// Returns a rule's CEL, with the x-rule-parts that it names put in their places.
+// Returns a rule's CEL with the names of x-rule-parts replaced by these parts.
 std::string expand(const std::string& text, const Json& parts, const std::string& argument = "") {
   static const RE2 kReference(R"((.*?)\$(\w+)(?:\(([^()]*)\))?)");
   std::string result, before, name, given;
@@ -49,7 +49,7 @@ void expand_rules(Json& schema, const Json& parts) {
   }
 }
 
-// Returns the CEL that compares all fields of `training` but those that say how long it is.
+// Returns the CEL that compares all fields of `training` except its length (epochs and steps).
 std::string same_but_length(const Json& training) {
   std::string all;
   for (const auto& [name, property] : training["properties"].items()) {

@@ -4,8 +4,8 @@
 
 namespace muster::api {
 
-// Returns the whole schema as JSON (spec, status, with `training` spliced in): CRD and docs are
-// made from it.
+// Returns the whole schema as JSON (spec, status, with the schema of `training` inserted). The CRD
+// and the docs are made from it.
 const Json& training_job_schema();
 
 }  // namespace muster::api

@@ -14,13 +14,14 @@ namespace muster::api {
 
 namespace {
 
-constexpr int kMostGpus = 1 << 20;  // of any container
+constexpr int kMostGpus = 1 << 20;  // limit for each container
 
 const Json& containers_of(const Json& pod_template) {
   return member(member(pod_template, "spec"), "containers");
 }
 
-// Returns the container with the first of these names that is there, else the only one, or null.
+// Returns the container with the first of these names that a container has. Without one: the only
+// container, or null.
 const Json& first_of(const Json& pod_template, std::initializer_list<const char*> names) {
   static const Json none;
   const Json& containers = containers_of(pod_template);
@@ -55,9 +56,9 @@ class Checker {
   }
 
  private:
-  // With `devices: auto` the templates say how many there are, and all replicas that train must
-  // have the same number. With `device: cuda` the operator asks for as many where a template asks
-  // for none.
+  // With `devices: auto` the templates say how many GPUs a replica has, and all replicas that train
+  // must have the same number. With `device: cuda` the operator asks for `devices` GPUs where a
+  // template asks for none.
   void check_devices(const Json& training, const Json& roles) {
     const std::string device = string_or(training, "device", "auto");
     if (member(training, "devices") != kAllDevices || device == "cpu") return;
@@ -107,8 +108,8 @@ class Checker {
     check_container(container, child_path(containers_path, index), training);
   }
 
-  // A container with a program of its own may be meant to run beside the trainer, or in its place:
-  // only its name says which.
+  // A container with its own program may run beside the trainer or replace it; only the container's
+  // name tells which.
   void check_name(const Json& container, const std::string& path) {
     const std::string name = string_or(container, "name", "");
     const bool has_program =

@@ -8,22 +8,23 @@
 
 namespace muster::api {
 
-// Adds the problems of a TrainingJob's pod templates, but none that only follows from a problem
-// that is already there.
+// Adds the problems of a TrainingJob's pod templates, except those that only follow from a problem
+// that is already in `problems`.
 void check_templates(const Document& document, Problems& problems);
 
-// Whether a template may not set `variable`: TF_CONFIG and MUSTER_*, but for those that are the
-// user's (common/variables.h).
+// Whether a template may not set `variable`. True for TF_CONFIG and MUSTER_*, except the variables
+// that a user may set (common/variables.h).
 bool is_reserved(const std::string& variable);
 
 // Returns the container that counts (named trainer, else tensorflow, else the only one) of a
 // PodTemplateSpec, or null.
 const Json& counting_container(const Json& pod_template);
-// Returns that of a role's template. For a job that a TFJob owns, tensorflow goes before trainer:
-// it is the one that kubeflow.org/v1 looks at.
+// Returns the counting container of a role's template. In a job that a TFJob owns, the name
+// tensorflow takes precedence over trainer, because kubeflow.org/v1 looks at the container
+// tensorflow.
 const Json& counting_container(const TrainingJob& job, Role role);
 
-// The terminationGracePeriodSeconds of replicas of muster-trainer where a template has none.
+// The default terminationGracePeriodSeconds of replicas that run muster-trainer.
 inline constexpr int kGraceSeconds = 120;
 // Returns the time from SIGTERM until a replica of this PodTemplateSpec is killed, at most a day.
 std::chrono::seconds grace_of(const Json& pod_template);

@@ -24,14 +24,14 @@ enum class DecidedBy { chief, all_workers, worker_zero };
 enum class FailureAction { restart_replica, restart_job, fail_job, ignore };
 enum class StartupOrder { any, in_order };
 enum class ElasticBatch { global, per_replica };
-enum class Transport { tls, none };                // of connections between replicas
-enum class CleanPodPolicy { running, all, none };  // what is removed when the job has finished
+enum class Transport { tls, none };                // how replicas connect to each other
+enum class CleanPodPolicy { running, all, none };  // the replicas removed at the end
 
 // The value of spec.managedBy for a job that Muster acts on.
 inline constexpr const char* kManagedByMuster = "muster.dev/operator";
 
-// The annotation by which somebody asks a job of a cluster for a checkpoint, and the operator the
-// pod of the job's leader. Each new text is one request.
+// The annotation that requests a checkpoint. A user sets it on a job in a cluster; the operator
+// sets it on the pod of the job's leader. Each new value is one request.
 inline constexpr const char* kCheckpointAnnotation = "muster.dev/checkpoint";
 
 struct ReplicaSpec {
@@ -83,31 +83,33 @@ struct ReplicaStatus {  // per role, shown
 struct ReplicaRecord {
   Role role = Role::worker;
   int index = 0;
-  int attempt = 0;                // of the replica that exists or is to be created; never
-                                  // reused within the job, not over runs or scaling either
-  int restarts = 0;               // for failures that count; one round of failures uses up one
-                                  // restart of backoffLimit
-  bool in_round = false;          // it has failed in the last round, which is not over yet
-  std::optional<Time> failed_at;  // in that round: when it failed first
-  bool succeeded = false;         // done: never run again
-  bool failed = false;            // ended without success and not to be run again
-  std::optional<int> exit_code;   // of the last ended attempt
-  Time not_before{};              // back-off: no creation earlier
-  int failures_in_row = 0;        // restarts since it last ran well; sets the next back-off
-  int restarts_in_place = 0;      // of the current attempt, counted in `restarts` or judged
-  std::string replacing;          // UID of a replica that lives and is on its way out: counted
-                                  // already (CrashLoopBackOff), or not to be counted (an elastic
-                                  // job was scaled without it); empty: none
-  // Nodes where a GPU failed this replica, the last of them at the end: it should run elsewhere.
+  int attempt = 0;   // number of the replica that exists or is to be created; never reused within
+                     // the job, even after a new run or scaling
+  int restarts = 0;  // for failures that count; one round of failures uses up one
+                     // restart of backoffLimit
+  bool in_round = false;          // it has failed in the current round of failures
+  std::optional<Time> failed_at;  // the first failure in the current round
+  bool succeeded = false;         // it is done and never runs again
+  bool failed = false;            // it ended without success and never runs again
+  std::optional<int> exit_code;   // exit code of the last ended attempt
+  Time not_before{};              // back-off: earliest time of the next creation
+  int failures_in_row = 0;        // restarts since it last ran well; decides the next back-off
+  // Restarts of the current attempt that are counted in `restarts` or judged.
+  int restarts_in_place = 0;
+  std::string replacing;  // UID of a living replica that is being removed: its end is counted
+                          // already (CrashLoopBackOff) or must not be counted (an elastic job was
+                          // scaled down); empty: none
+  // Nodes where a GPU of this replica failed, the most recent last. The replica should run on
+  // another node.
   std::vector<std::string> avoided_nodes;
   bool operator==(const ReplicaRecord&) const = default;
 };
 
 // How the job's replicas know each other.
 struct Security {
-  std::string keys;  // the name of the Secret, or of the folder, with their key pair; empty: they
-                     // believe everybody
-  int restart_run = 0;  // JobStatus::restart_run that the key pair was made for
+  std::string keys;     // name of the Secret or folder with the replicas' key pair; empty: replicas
+                        // trust every peer
+  int restart_run = 0;  // the JobStatus::restart_run for which the key pair was made
   bool operator==(const Security&) const = default;
 };
 
@@ -125,29 +127,29 @@ struct JobStatus {
   std::optional<Time> completion_time;
   std::map<Role, ReplicaStatus> replica_statuses;
   std::vector<ReplicaRecord> records;
-  std::vector<std::string>
-      counted_uids;           // ended replicas whose end is in `records` and that still exist
-  int restarts = 0;           // of the job, counted against backoffLimit (the evaluator's are not)
-  int run = 0;                // raised by RestartJob and by resuming: older replicas leave
-  std::map<Role, int> group;  // how many of each role TF_CONFIG names, as last planned for; empty:
-                              // not planned for yet
-  int restart_run = 0;        // the run that the last RestartJob began, or more training of a job
-                              // that had ended; 0: none. A success from before it is void
-  std::optional<Time>
-      final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
-  // The length in the spec of a job that has succeeded; none: it has not, it has no `training`, or
-  // it has succeeded under an operator that is older than this field.
+  // Ended replicas that still exist and whose end is in `records`.
+  std::vector<std::string> counted_uids;
+  int restarts = 0;  // restarts that count against backoffLimit (the evaluator's do not)
+  int run = 0;       // raised by RestartJob and by resuming; replicas of an older run leave
+  // Number of replicas of each role in TF_CONFIG at the last plan; empty: no plan yet.
+  std::map<Role, int> group;
+  int restart_run = 0;  // the run begun by the last RestartJob, or by more training of a job that
+                        // had ended; 0: none. Successes of earlier runs are void
+  // When the deciding replicas finished; starts the evaluator's timeout.
+  std::optional<Time> final_checkpoint_time;
+  // The spec's length of training when the job succeeded. None: the job has not succeeded, has no
+  // `training`, or succeeded under an operator that is older than this field.
   std::optional<TrainingLength> trained_to;
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
   std::optional<Security> security;  // none: no replica has peers, or the job is older than this
-  std::string cause;  // why replicas are not ready, in the words of the component that
-                      // says it; "": nothing is known
+  std::string cause;  // why replicas are not ready, in the words of the component that reports it;
+                      // "": not known
   Json progress;      // as status.progress of the schema; null before the first report
   Json results;       // results of the training; null before its leader has succeeded
 
   bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;
-  // Returns the name of the replicas' key pair; empty: they believe everybody.
+  // Returns the name of the replicas' key pair; empty: the replicas trust every peer.
   std::string keys() const { return security ? security->keys : ""; }
   bool is_true(const std::string& type) const;
 };
@@ -171,16 +173,17 @@ struct TrainingJob {
   std::string name_space = "default";
   std::string uid;
   int64_t generation = 1;
-  std::string resource_version;  // of what was read; only the cluster knows what it means
+  // Version of the object that was read; only the cluster can interpret it.
+  std::string resource_version;
   bool deleting = false;
   OwnerTfJob tfjob;
   std::optional<Hold> hold;        // only the cluster sets it
-  std::string checkpoint_request;  // what counts of kCheckpointAnnotation; empty: none
+  std::string checkpoint_request;  // value of kCheckpointAnnotation that is in effect; empty: none
 
   bool suspend = false;
   std::string managed_by = kManagedByMuster;
   std::string strategy = "parameterServer";
-  Json training;  // null: bring your own image. Its `devices` is a number: see set_devices()
+  Json training;  // null: the user's own image. `devices` in it is a number: see set_devices()
   bool all_devices = false;  // `devices: auto`, and the job may compute on GPUs
   std::string storage_mount_path = "/muster";
   std::optional<std::string> storage_folder;  // as the manifest says; see folder_of()
@@ -189,10 +192,10 @@ struct TrainingJob {
   Transport transport = Transport::tls;
   std::map<Role, ReplicaSpec> replicas;
   bool says_master = false;  // the manifest named the chief `master`; TF_CONFIG does too
-  DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
+  DecidedBy decided_by = DecidedBy::chief;  // resolved, never "default"
   std::vector<FailureRule> failure_rules;
   std::optional<Elastic> elastic;
-  bool enable_dynamic_worker = false;  // programs of one's own take workers that come and go
+  bool enable_dynamic_worker = false;  // the user's own programs accept workers that come and go
   StartupOrder startup_order = StartupOrder::any;
   Json scheduling_policy;
   RunPolicy run_policy;
@@ -208,7 +211,7 @@ std::optional<Role> role_of(const std::string& name);
 std::string role_name(const TrainingJob& job, Role role);
 
 // Returns the job's folder below the mount path of its storage; "." for the mount path itself. The
-// manifest decides, or else the choice that was made when the job was first seen.
+// manifest decides; without a value there, the folder that was chosen when the job was first seen.
 std::string folder_of(const TrainingJob& job);
 
 // Reads `epochs` and `steps` of an object.
@@ -216,12 +219,12 @@ TrainingLength to_training_length(const Json& value);
 // Returns nothing for a job without `training`.
 std::optional<TrainingLength> length_of(const TrainingJob& job);
 
-// Whether the job of a cluster has checkpoints that outlive its pods.
+// Whether the job, which runs in a cluster, has checkpoints that outlive its pods.
 bool keeps_checkpoints(const TrainingJob& job);
 // Whether a volume (as in a pod's spec.volumes) belongs to one pod and ends with it: emptyDir, and
 // a claim that is made for the pod.
 bool ends_with_its_pod(const Json& volume);
-// Whether what a training writes is gone with its pods.
+// Whether the files that a training writes are lost when its pods go.
 bool loses_files(const TrainingJob& job);
 
 // Whether workers come and go while the others keep running, each with the TF_CONFIG it began with.
@@ -233,11 +236,11 @@ int replicas_of(const TrainingJob& job);
 // maxReplicas.
 int most_replicas(const TrainingJob& job, Role role);
 
-// The value of `devices` that means all of a replica.
+// The value of `devices` that means: all devices of a replica.
 inline constexpr const char* kAllDevices = "auto";
 inline constexpr int kMostDevices = 64;  // as the schema allows
-// Sets how many devices each replica has if job.all_devices: on machines that are known. Until then
-// it is the number of GPUs that the templates ask for, or one.
+// Sets the number of devices of each replica if job.all_devices. Call it once the machines are
+// known; until then the number is that of the GPUs that the templates ask for, or one.
 void set_devices(TrainingJob& job, int devices);
 
 // Converts a manifest. Precondition: validate() (validate.h) found nothing. Also reads the status,

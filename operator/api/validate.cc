@@ -11,7 +11,7 @@ namespace muster::api {
 namespace {
 
 constexpr const char* kTraining = "spec.training";
-constexpr size_t kMaxTrainingBytes = 64 * 1024;  // it travels as an annotation
+constexpr size_t kMaxTrainingBytes = 64 * 1024;  // `training` is passed to pods as an annotation
 
 void check_size(const Document& document, Problems& problems) {
   const Json* training = document.find(kTraining);
@@ -20,7 +20,7 @@ void check_size(const Document& document, Problems& problems) {
   problems.report(kTraining, "at most 64 KiB as JSON", std::to_string(size) + " bytes");
 }
 
-// A `training` block where a whole manifest was asked for.
+// Whether the document is only a `training` block, where a whole manifest is expected.
 bool is_training_alone(const Json& value) {
   return value.is_object() && !value.contains("spec") && !value.contains("kind") &&
          value.contains("model") && value.contains("data");

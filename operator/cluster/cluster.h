@@ -22,9 +22,9 @@ class Cluster {
   virtual std::optional<api::TrainingJob> get(const std::string& key) = 0;
   virtual plan::Observed observe(const api::TrainingJob& job) = 0;
 
-  // Writes the status in one write; throws Unavailable if that conflicts or fails, and then nothing
-  // else is done. Returns false if the write is put off, which is allowed only for a status that no
-  // action depends on: the job is then woken in time, and its events wait too.
+  // Writes the status in one write. Throws Unavailable if the write conflicts or fails; the caller
+  // then does nothing else. Returns false if the write is put off, which is allowed only for a
+  // status that no action depends on: the job is then woken in time, and its events wait too.
   virtual bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) = 0;
 
   // These actions are safe when late or repeated. Several replicas may be handled at a time; if one

@@ -126,7 +126,7 @@ class Program {
             "--continue and more epochs.");
     add_job_options(command);
     command->add_flag("--retry", run_.retry,
-                      "If the job has failed, go on from its newest checkpoint all the same");
+                      "Continue from the newest checkpoint even if the job has failed");
     command->add_flag("--continue", run_.go_on,
                       "If the job has succeeded, train on from its final checkpoint by a manifest "
                       "with more epochs or steps");
@@ -136,13 +136,13 @@ class Program {
     on(command, [this] { return run_job(run_options()); });
   }
 
-  // Not for people: `muster run --hosts` starts it.
+  // Not for users: `muster run --hosts` starts this command.
   void add_host() {
     CLI::App* command = app_.add_subcommand("host", "Serve `muster run --hosts`")->group("");
     command->add_option("ACTION", job_, "survey, receive, run or link")
         ->required()
         ->check(CLI::IsMember({"survey", "receive", "run", "link"}));
-    command->add_option("FILE", directory_, "What a link is to run");
+    command->add_option("FILE", directory_, "Program that the link runs");
     on(command, [this] { return serve_host(job_, directory_); });
   }
 
@@ -184,7 +184,7 @@ class Program {
     command->add_option("DIR", directory_, "The job's directory, as runs/mnist-mlp")->required();
   }
 
-  // Adds the argument that names the job of status and logs, here or on a cluster.
+  // Adds the argument that names the job (local or on a cluster) for status and logs.
   void add_job(CLI::App* command) {
     command
         ->add_option("JOB", job_,
@@ -227,8 +227,8 @@ class Program {
 
   bool is_local() const { return !cluster_.given() && is_local_job(job_); }
 
-  // Runs `command` with `job_` as the name of a job of the cluster. If no cluster can be asked, the
-  // error also says that there is no such directory.
+  // Runs `command` with `job_` as the name of a job on the cluster. If no cluster can be reached,
+  // the error also says that there is no such directory.
   int with_named(const std::function<int(const ClusterAccess&)>& command) const {
     bool asked = false;
     try {
@@ -288,7 +288,7 @@ class Program {
     command->add_flag("--force-conflicts", submit_.force,
                       "Take over fields that another program has set");
     command->add_flag("--wait", submit_.wait,
-                      "Show how the jobs come on until they have finished; ends with their code");
+                      "Show the jobs' progress until they have finished; exit with their code");
     add_timeout(command);
     on(command, [this] {
       submit_.sets = run_.sets;

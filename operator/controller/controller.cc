@@ -10,7 +10,8 @@ namespace muster::controller {
 
 namespace {
 
-// A job waits no longer without being looked at: somebody may set the cluster's clock meanwhile.
+// The longest time until a job is looked at again, because somebody may set the cluster's clock in
+// between.
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24);
 
 }  // namespace
@@ -79,8 +80,8 @@ void Controller::rest(const std::string& key, std::chrono::nanoseconds used) {
   queue_.done(key, now, now + rest);
 }
 
-// No pass follows from our own writes: their results show in the next view, which the cluster's
-// events bring about.
+// Our own writes cause no further pass: the cluster's events bring a new view that shows their
+// results.
 bool Controller::reconcile(const std::string& key) {
   std::optional<api::TrainingJob> job = cluster_.get(key);
   if (!job) return false;

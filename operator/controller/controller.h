@@ -14,25 +14,30 @@ namespace muster::controller {
 class Monitor {
  public:
   virtual ~Monitor() = default;
-  enum class Result { done, later, error };  // `later`: and the plan named a time to look again
+  enum class Result {
+    done,
+    later,
+    error
+  };  // `later`: done, and the plan named a time to look again
   virtual void began(const std::string& key, std::chrono::milliseconds waited) = 0;
   virtual void ended(const std::string& key, Result result) = 0;
 };
 
 // Drives each job to what its plan says, on any Cluster: fetch -> plan -> one status write -> act.
-// It acts only when woken, by a cluster's events or by a time that a plan named. The caller waits
-// and calls wake(), so that the controller serves a watch of Kubernetes and a poll() of processes
-// alike.
+// The controller acts only when it is woken, by an event of the cluster or at a time that a plan
+// named. The caller waits and calls wake(), so the same controller works with a watch of Kubernetes
+// and with a poll() of processes.
 class Controller {
  public:
-  // A pass that did not succeed. It is tried again after the key's back-off, or after the longest
-  // one if the error was Invalid, which seldom goes away by itself; earlier if the job is woken.
+  // A pass that did not succeed. The pass is repeated after the key's back-off. After the error
+  // Invalid, which seldom goes away by itself, it is repeated after the longest back-off. Waking
+  // the job repeats it earlier.
   struct Trouble {
     std::string key;
     std::string message;
     int failures;  // in a row
     bool invalid;
-    bool broken = false;  // a bug: neither Unavailable nor Invalid. It counts as Invalid otherwise
+    bool broken = false;  // a bug: neither Unavailable nor Invalid. Otherwise handled like Invalid
   };
   using Report = std::function<void(const Trouble&)>;
 
@@ -42,7 +47,7 @@ class Controller {
   // After a pass the job rests for a multiple of the CPU time that the pass took this thread, so
   // that no job has more than a fifth of a core, however many of its replicas change.
   static constexpr int kRest = 4;
-  // A shorter rest is none: nearly all jobs have few replicas.
+  // A shorter rest is skipped, as for nearly all jobs, which have few replicas.
   static constexpr std::chrono::milliseconds kLeastRest{50};
   static constexpr std::chrono::milliseconds kLongestRest{1000};
 
@@ -73,7 +78,7 @@ class Controller {
   // time looks at a job.
   std::optional<std::chrono::milliseconds> work(const std::stop_token& stop = {});
 
-  // Returns the number of jobs that are due and that no thread looks at yet.
+  // Returns the number of due jobs that no thread looks at yet.
   int waiting() const { return queue_.due(clock_()); }
 
  private:

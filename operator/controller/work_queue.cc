@@ -98,7 +98,7 @@ void WorkQueue::release(const std::string& key) {
 void WorkQueue::failed(const std::string& key, Moment now) {
   const MutexLock lock(mutex_);
   release(key);
-  // A key that was added meanwhile waits too: its pass would meet the same trouble.
+  // A key that was added in between waits too, because its pass would fail in the same way.
   set_due(key, now + back_off_.after(++failures_[key]));
 }
 

@@ -12,7 +12,7 @@
 
 namespace muster::controller {
 
-// A time that nobody sets: what waits comes neither sooner nor later because the wall clock jumps.
+// A monotonic time: jumps of the wall clock do not change when a key comes.
 using Moment = std::chrono::steady_clock::time_point;
 
 // The delay before the n-th retry in a row: first, 2 first, 4 first, ... up to longest.
@@ -37,11 +37,11 @@ class WorkQueue {
   // after it.
   std::optional<std::string> take(Moment now, Moment* since = nullptr);
   void done(const std::string& key);
-  // Does what done() does, and keeps the key from being taken before `rested`.
+  // Does the same as done(), and keeps the key from being taken before `rested`.
   void done(const std::string& key, Moment now, Moment rested);
-  // Does what done() does, and the key comes again after its back-off, not sooner.
+  // Does the same as done(); the key comes again after its back-off, not sooner.
   void failed(const std::string& key, Moment now);
-  // Does what done() does; the key comes again after the longest back-off, or when it is added.
+  // Does the same as done(); the key comes again after the longest back-off, or when it is added.
   void refused(const std::string& key, Moment now);
   // Forgets the key's failures in a row.
   void succeeded(const std::string& key);
@@ -63,8 +63,8 @@ class WorkQueue {
   const BackOff back_off_;
   mutable Mutex mutex_;
   std::map<std::string, Moment> due_ MUSTER_GUARDED_BY(mutex_);
-  // Those of due_ that nobody has taken: of a time to come, and, by namespace, of a time that was
-  // over at the last take().
+  // The keys of due_ that nobody has taken: those with a time in the future, and, by namespace,
+  // those whose time was over at the last take().
   Order later_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, Order> ready_ MUSTER_GUARDED_BY(mutex_);
   std::deque<std::string> turns_ MUSTER_GUARDED_BY(mutex_);  // the namespaces in ready_

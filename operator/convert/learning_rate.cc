@@ -62,7 +62,7 @@ void take(const pipeline::CosineRate& given, LearningRateFields& fields) {
         fmt::format("{}.hold_base_rate_steps: {}", kName, given.hold_base_rate_steps()));
 }
 
-// The API's steps begin at `step`; those of a TrainingJob end there.
+// In the API, a new rate begins at `step`; in a TrainingJob, the rate before it ends there.
 void take(const pipeline::ManualRate& given, LearningRateFields& fields) {
   constexpr const char* kName = "manual_step_learning_rate";
   fields.rate = rate_of(given.initial_learning_rate(), kName, fields);
@@ -78,7 +78,7 @@ void take(const pipeline::ManualRate& given, LearningRateFields& fields) {
     boundaries.push_back(last - 1);
     values.push_back(rate_of(step.learning_rate(), kName, fields));
   }
-  if (!boundaries.empty() && boundaries[0] < 1) {  // a boundary of 0 is no step
+  if (!boundaries.empty() && boundaries[0] < 1) {  // a TrainingJob has no boundary at 0
     boundaries.erase(0);
     values.erase(0);
     fields.rate = values[0];

@@ -10,7 +10,7 @@ namespace muster::convert {
 
 // Returns the number as a person has written it: 0.004, where a float32 is 0.00400000018998....
 double as_written(float number);
-// The same as a text.
+// Returns as_written() as a text.
 std::string shown(float number);
 
 struct LearningRateFields {
@@ -19,7 +19,7 @@ struct LearningRateFields {
   std::vector<std::string> not_carried;  // "learning_rate.FIELD: ..."
 };
 
-// Returns a learning rate of the TF Object Detection API in the words of a TrainingJob.
+// Returns a learning rate of the TF Object Detection API as fields of a TrainingJob.
 LearningRateFields learning_rate_of(const pipeline::LearningRate& given);
 
 }  // namespace muster::convert

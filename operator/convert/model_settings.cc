@@ -12,9 +12,9 @@ namespace muster::convert {
 namespace {
 
 constexpr const char* kType = "ssd_mobilenet_v1";
-constexpr float kMostLogitScale = 1000000;  // of the field logitScale
+constexpr float kMostLogitScale = 1000000;  // limit of the field logitScale
 
-// What Muster's ssd-mobilenet-v1 is, in the API's words: see trainer/compute/models/ssd.h, and
+// Muster's ssd-mobilenet-v1, as a configuration of the API: see trainer/compute/models/ssd.h, and
 // SsdLoss in model_spec.h there.
 constexpr const char* kMusterModel = R"(
   feature_extractor {
@@ -62,8 +62,8 @@ const pipeline::BatchNorm& normalization_of(const pipeline::Ssd& model) {
   return model.feature_extractor().conv_hyperparams().batch_norm();
 }
 
-// Returns the scale of the logits where the loss is a softmax's; nothing for another loss, or for a
-// scale that Muster does not take.
+// Returns the scale of the logits if the loss is a softmax; nothing for another loss, or for a
+// scale that Muster does not accept.
 std::optional<float> softmax_scale(const pipeline::Ssd& model) {
   const pipeline::ClassificationLoss& loss = model.loss().classification_loss();
   const float scale = loss.weighted_softmax().logit_scale();
@@ -133,7 +133,7 @@ std::vector<Difference> model_differences(const pipeline::Ssd& given) {
   pipeline::Hyperparams& convolutions = *features.mutable_conv_hyperparams();
   const float decay = normalization_of(given).decay();
   if (decay >= 0 && decay < 1) convolutions.mutable_batch_norm()->set_decay(decay);
-  // The optimizer has one L2 for all kernels, that of the features.
+  // The optimizer has one L2 for all kernels: that of the feature extractor.
   const auto& regularizer = given.feature_extractor().conv_hyperparams().regularizer();
   auto& heads = *wanted.mutable_box_predictor()->mutable_convolutional_box_predictor();
   if (regularizer.has_l2_regularizer()) {
@@ -148,7 +148,7 @@ std::vector<Difference> model_differences(const pipeline::Ssd& given) {
     wanted.mutable_post_processing()->set_score_converter(pipeline::PostProcessing::SOFTMAX);
     wanted.mutable_post_processing()->set_logit_scale(*scale);
   }
-  // A head is one convolution without normalization and activation, whatever stands here.
+  // A head is one convolution without normalization and activation, whatever this message says.
   pipeline::Ssd compared = given;
   if (compared.box_predictor().has_convolutional_box_predictor()) {
     auto& its = *compared.mutable_box_predictor()->mutable_convolutional_box_predictor();

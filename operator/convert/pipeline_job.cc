@@ -16,11 +16,11 @@ namespace {
 
 constexpr const char* kToBeSet = "PATH_TO_BE_CONFIGURED";
 constexpr size_t kLongestName = 40;
-constexpr size_t kMostNamed = 5;  // fields of a pipeline that cannot be converted
+constexpr size_t kMostNamed = 5;  // most fields that an error names
 constexpr int64_t kMostReplicas = 1000;
-constexpr int64_t kSteps = 200'000;  // where a pipeline trains without an end
+constexpr int64_t kSteps = 200'000;  // for a pipeline that trains without end
 
-// Fields that say how TensorFlow goes about its work, and nothing of what comes of it.
+// Fields that say how TensorFlow works internally and do not change its result.
 constexpr std::string_view kWithoutEffect[] = {"batch_queue_capacity",
                                                "num_batch_queue_threads",
                                                "prefetch_queue_capacity",
@@ -79,7 +79,7 @@ class Conversion {
                             one.wanted.empty() ? "none" : one.wanted));
   }
 
-  // Names what is left of a part of the pipeline after `known` was taken out of it.
+  // Names the fields of a part of the pipeline that are not in `known`.
   template <class Message>
   void report_rest(const std::string& path, const Message& rest) {
     for (const Difference& one : differences(path, rest, Message())) {
@@ -204,8 +204,8 @@ class Conversion {
     report_rest("eval_config", rest);
   }
 
-  // The API keeps the average beside the weights, which are the same without it; only an evaluation
-  // that asks for it uses it.
+  // The API keeps the moving average beside the weights and does not change the weights by it. Only
+  // an evaluation that asks for the average uses it.
   bool averages_weights() const {
     return pipeline_.train_config().optimizer().use_moving_average() &&
            pipeline_.eval_config().use_moving_averages();

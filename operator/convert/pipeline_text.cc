@@ -19,7 +19,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 constexpr int kDeepest = 32;
-constexpr size_t kMostUnknown = 1000;  // fields that are named
+constexpr size_t kMostUnknown = 1000;  // most unknown fields that are named
 
 // Keeps the first error of a text, and the fields that are not known.
 class Findings : public google::protobuf::io::ErrorCollector {
@@ -51,10 +51,10 @@ class Findings : public google::protobuf::io::ErrorCollector {
   const std::string& file_;
 };
 
-// Returns the text with spaces in the place of the commas and semicolons between fields, which mean
-// nothing. The published pipelines have them, and protobuf's parser (3.21) fails at one that
-// follows a field which it does not know. In strings, comments and lists all stays as it is. A byte
-// order mark, which some editors on Windows begin a file with, is left out.
+// Returns the text with spaces instead of the commas and semicolons between fields, which have no
+// meaning. Published pipelines have such separators, and protobuf's parser (3.21) fails at a
+// separator after a field that it does not know. Strings, comments and lists stay unchanged. A byte
+// order mark, with which some editors on Windows begin a file, is left out.
 std::string without_separators(std::string text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());

@@ -17,8 +17,8 @@ namespace muster::convert {
 namespace {
 
 constexpr const char* kReplicaSpecs = "spec.tfReplicaSpecs";
-constexpr int kUnlimited = 100'000;  // the most that backoffLimit may be
-constexpr int kFirstSignal = 128;    // exit codes from here on are those of signals
+constexpr int kUnlimited = 100'000;  // the largest backoffLimit
+constexpr int kFirstSignal = 128;    // exit codes from this one on mean signals
 constexpr int kPort = 2222;
 
 std::string in_small_letters(std::string text) {
@@ -108,7 +108,7 @@ class TfJobConversion {
       replica["replicas"] = integer_or(original, "replicas", 1);
       set_restarts(role, type, string_or(original, "restartPolicy", "Never"), replica);
       replica["template"] = original["template"];
-      // The type's policy counts, whatever the template says.
+      // The restart policy of the type applies, whatever the template says.
       if (Json& pod = replica["template"]["spec"]; pod.is_object()) {
         pod.erase("restartPolicy");
         check_ports(type, pod);
@@ -203,7 +203,7 @@ bool is_kubeflow_job(const Document& manifest) {
 }
 
 std::string job_name_of_tfjob(const std::string& tfjob_name) {
-  constexpr size_t kLongest = 40;  // of a TrainingJob
+  constexpr size_t kLongest = 40;  // longest name of a TrainingJob
   constexpr size_t kDigestLength = 8;
   if (tfjob_name.size() <= kLongest) return tfjob_name;
   return tfjob_name.substr(0, kLongest - kDigestLength - 1) + "-" +

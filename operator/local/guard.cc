@@ -15,8 +15,8 @@ namespace muster::local {
 
 namespace {
 
-// Keeps only the lock and the pipe: a reader of our parent's output must see its end when the
-// parent ends, not when we do.
+// Closes everything except the lock and the pipe: a reader of the parent's output must see its end
+// when the parent ends, not when the guard ends.
 void leave_terminal(int lock, int pipe) {
   ::setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(number, SIG_IGN);
@@ -57,7 +57,7 @@ Guard::Guard(const JobDirectory& directory, const RunLock& lock, const std::stri
   try {
     end_leftovers(directory, mark);
   } catch (const std::exception&) {
-    // There is nobody left to tell; the next `muster run` tries again.
+    // Nobody is left to report the error to; the next `muster run` tries again.
   }
   ::_exit(0);
 }

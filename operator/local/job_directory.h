@@ -51,13 +51,14 @@ struct JobState {
   std::string uid;
   int64_t generation = 1;
   Addresses addresses;
-  std::string working_directory;  // the folder that relative paths of `training` start at
-  std::string resume;             // the command by which the last run goes on
-  double wall_seconds = 0;        // of all runs so far
-  std::vector<plan::ObservedReplica> replicas;  // as last seen
-  Json status;                                  // as api::to_json writes it; null before the first
-  std::optional<int> threads;  // of each replica that computes, once the job has run on hosts
-  std::optional<int> workers;  // as many as the job was scaled to; the manifest's where left out
+  std::string working_directory;  // the folder at which relative paths of `training` begin
+  std::string resume;             // the command that continues the last run
+  double wall_seconds = 0;        // time of all runs so far
+  std::vector<plan::ObservedReplica> replicas;  // the replicas as last seen
+  Json status;                 // written by api::to_json(); null before the first status
+  std::optional<int> threads;  // threads of each computing replica, once the job has run on hosts
+  // The number that the job was scaled to; nothing: the manifest's number.
+  std::optional<int> workers;
 };
 
 // Returns nothing if there is no job.json yet. Throws Invalid, naming file and field, if it is

@@ -50,10 +50,10 @@ std::string wall_clock_text() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local)};
 }
 
-// The time in which a replica ends on a host that is lost; see protocol.h.
+// The longest time that a replica lives on a lost host; see protocol.h.
 constexpr auto kUnseen = kPatience + std::chrono::seconds(5);
 
-// Makes the folder with a key pair, which only this user can look into, if there is none yet.
+// Creates the folder with a key pair, which only this user can read, if it does not exist yet.
 void make_keys(const fs::path& folder) {
   if (is_there(folder / KeyPair::kCertificateFile)) return;
   muster::create_directories(folder);
@@ -288,16 +288,16 @@ void LocalCluster::remove_one(const plan::RemoveReplica& wanted) {
   }
   if (found->seen.deleting) return;
   found->seen.deleting = true;
-  if (!found->process) return;  // its host was lost, and it ends when it is told so
+  if (!found->process) return;  // its host was lost
   found->kill_at = Clock::now() + found->grace;
   found->process->signal(SIGTERM);
-  found->process->signal(SIGCONT);  // one that is stopped hears nothing else
+  found->process->signal(SIGCONT);  // a stopped process gets no other signal
 }
 
 void LocalCluster::emit(const api::TrainingJob&, const plan::Event& event) {
   on_event_(event);
-  // The file is a record for later. Its failure does not fail the job: the status has all that
-  // matters.
+  // The file is a record for later. A failure to write it does not fail the job: the status has all
+  // important facts.
   std::ofstream file(setting_.directory.events(), std::ios::app);
   file << wall_clock_text() << (event.kind == plan::Event::Kind::warning ? " warning " : " info ")
        << event.reason << ": " << event.message << std::endl;
@@ -319,14 +319,14 @@ void LocalCluster::scale(int workers) {
     add_ports(port_names(scaled), state_.addresses.ports);
   job_ = std::move(scaled);
   job_.generation = ++state_.generation;
-  state_.workers = workers;  // written with the status, which has a new generation to tell of
+  state_.workers = workers;  // written with the status, because of the new generation
   wake();
 }
 
 void LocalCluster::kill_all() {
   for (Replica& replica : replicas_) {
     if (!replica.process) continue;
-    replica.seen.deleting = true;  // its end is our doing, and no failure
+    replica.seen.deleting = true;  // we end it, so its end is no failure
     replica.process->signal(SIGKILL);
   }
 }
@@ -406,7 +406,8 @@ void LocalCluster::end(Replica& replica, int exit_code) {
       seen.reason = "NodeLost";
       seen.last_line = *why;
       emit(job_, {plan::Event::Kind::warning, "HostLost", name + ": " + *why});
-      // Generations fence off a trainer that lives on there unseen, but no other program.
+      // Generations shut out a trainer that still lives on the lost host unseen, but not another
+      // program.
       if (job_.training.is_null()) {
         replica.over_at = Clock::now() + kUnseen;
         return;

@@ -22,17 +22,18 @@ struct SilentReplica {
   std::chrono::seconds since;
 };
 
-// A Cluster of one job, with processes of this machine as replicas. One thread constructs it, calls
-// everything but wake(), and outlives it: the replicas die with that thread. The caller of the
-// constructor holds the directory's RunLock and has called end_leftovers().
+// A Cluster of one job, with processes of this machine as replicas. One thread constructs the
+// object, calls all its functions except wake(), and outlives it, because the replicas die with
+// this thread. The caller of the constructor holds the directory's RunLock and has called
+// end_leftovers().
 class LocalCluster final : public cluster::Cluster {
  public:
   static constexpr std::chrono::seconds kSilent{10};
   using EventSink = std::function<void(const plan::Event&)>;
 
-  // `job` is the present content of the manifest, with state's uid and status. Replicas that are
-  // running according to `state` were lost with the `muster run` that died. Throws WriteError, or
-  // Unavailable if no port is free.
+  // `job` is the present content of the manifest, with state's uid and status. Replicas that run
+  // according to `state` were lost when their `muster run` died. Throws WriteError, or Unavailable
+  // if no port is free.
   LocalCluster(api::TrainingJob job, JobState state, Setting setting, EventSink on_event);
   ~LocalCluster() override;
 
@@ -55,11 +56,11 @@ class LocalCluster final : public cluster::Cluster {
   // Thread-safe.
   void wake();
 
-  // Makes get() return spec.suspend from now on, whatever the manifest says: this is how `muster
-  // run` is interrupted.
+  // Makes get() return spec.suspend from now on, whatever the manifest says. An interruption of
+  // `muster run` calls this.
   void suspend();
-  // Makes get() return so many workers from now on. Precondition: the job has workers, and may have
-  // as many. Throws Invalid, and changes nothing, if its hosts have too few slots.
+  // Makes get() return `workers` workers from now on. Precondition: the job has workers, and may
+  // have this number. Throws Invalid, and changes nothing, if the job's hosts have too few slots.
   void scale(int workers);
   // Sends SIGKILL to every replica.
   void kill_all();
@@ -82,7 +83,8 @@ class LocalCluster final : public cluster::Cluster {
     std::optional<Process> process;
     std::chrono::seconds grace{0};
     std::optional<Clock::time_point> kill_at;
-    std::optional<Clock::time_point> over_at;  // of one that was lost and may live on until then
+    // For a lost replica: the latest time at which it may still live.
+    std::optional<Clock::time_point> over_at;
     uintmax_t log_begin = 0;
     bool has_health = false;
   };

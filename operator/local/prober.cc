@@ -16,7 +16,7 @@ std::optional<std::string> get(const std::string& address, const char* path) {
   try {
     return http_get(address, path, kPatience);
   } catch (const Unavailable&) {
-    return std::nullopt;  // not there yet, busy, or gone: asked again
+    return std::nullopt;  // not started, busy, or gone: ask again later
   }
 }
 
@@ -100,7 +100,8 @@ bool Prober::note_answer(const std::string& uid, Clock::time_point asked, bool a
   if (found == targets_.end()) return false;
   Target& target = found->second;
   const bool becomes_ready = answered && !target.ready;
-  // A silent replica that was ready costs the full timeout: the others must not wait for it often.
+  // A silent replica that was ready takes the full timeout, so it is asked seldom: the others must
+  // not wait for it often.
   const bool often = !target.ready || (target.progress && answered);
   target.ask_again = asked + (often ? Clock::duration::zero() : kHealthPeriod);
   if (answered) {

@@ -13,8 +13,8 @@
 namespace muster::local {
 
 // Asks replicas over HTTP, on a thread of its own, whether they are ready and how far they have
-// come. It delays nothing else: each answer is awaited for a short while only, and no other thread
-// waits for it.
+// come. Asking delays nothing else: the prober waits only a short time for each answer, and no
+// other thread waits for the prober.
 class Prober {
  public:
   // `on_ready` is called on the prober's thread when a replica has become ready.
@@ -23,14 +23,14 @@ class Prober {
   Prober(const Prober&) = delete;
   Prober& operator=(const Prober&) = delete;
 
-  // Begins to ask http://address/healthz: four times a second until it answers, then every few
-  // seconds, to notice if it falls silent; with `progress`, asks /progress four times a second
-  // instead. `uid` distinguishes one attempt from the next.
+  // Begins to ask http://address/healthz: four times a second until an answer comes, then every few
+  // seconds, to notice a replica that stops answering. With `progress`, asks /progress four times a
+  // second after the first answer. `uid` distinguishes the attempts of a replica.
   void watch(const std::string& uid, const std::string& address, bool progress);
   void forget(const std::string& uid);
 
   bool is_ready(const std::string& uid) const;
-  // Returns how long a replica that was ready has not answered; 0 for any other.
+  // Returns the time since a ready replica stopped answering; 0 for any other replica.
   std::chrono::steady_clock::duration silence(const std::string& uid) const;
   // Returns the newest answer of the replica watched with `progress`; null before the first.
   Json progress() const;
@@ -42,7 +42,8 @@ class Prober {
     bool progress = false;
     bool ready = false;
     Clock::time_point ask_again;
-    std::optional<Clock::time_point> silent_since;  // its first question without an answer
+    // The time of the first question without an answer.
+    std::optional<Clock::time_point> silent_since;
   };
 
   void run();

@@ -134,13 +134,13 @@ std::vector<Hosts::Replica> replicas_to_place(const api::TrainingJob& job) {
 
 namespace {
 
-// `ordinal`: before which others the replica comes of those that compute on the same machine.
+// `ordinal`: the replica's number among the computing replicas of the same machine.
 std::optional<std::string> gpus_of(const api::TrainingJob& job, api::Role role, int ordinal,
                                    int gpus) {
   const std::string device = string_or(job.training, "device", "auto");
   const bool ps_too = string_or(job.training, "psDevice", "cpu") == "cuda";
   if (gpus < 2 || job.training.is_null() || (device == "cpu" && !ps_too)) return std::nullopt;
-  // A ps may share its GPU with a replica, and then exchanges with it there.
+  // A ps may share a GPU with a computing replica, and then exchanges data with it on that GPU.
   if (role == api::Role::ps) return ps_too ? std::to_string(ordinal % gpus) : "";
   const Json& devices = member(job.training, "devices");
   const int each = devices.is_number_integer() ? devices.get<int>() : 1;
@@ -187,7 +187,8 @@ Variables replica_variables(const api::TrainingJob& job, api::Role role, int ind
   Variables variables = plan::environment(job, role, index, attempt, address).variables;
   variables.emplace_back("MUSTER_STORAGE", directory.root().string());
   variables.emplace_back("MUSTER_HTTP_ADDRESS", addresses.of(http_port_name(name)));
-  // TF_CONFIG has where the others were when this one began; this is how they learn where it is.
+  // TF_CONFIG has the addresses of the others at the start of this replica; by this variable the
+  // others learn the address of this replica.
   if (const auto host = addresses.hosts.find(name); host != addresses.hosts.end())
     variables.emplace_back("MUSTER_POD_IP", host->second);
   if (setting.hosts != nullptr) variables.emplace_back("MUSTER_PEER_PORTS", Hosts::kPeerPorts);

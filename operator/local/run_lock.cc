@@ -27,7 +27,7 @@ std::optional<ProcessIdentity> identity_in(const fs::path& path) {
   try {
     return ProcessIdentity::parse(read_file(path));
   } catch (const std::runtime_error&) {
-    return std::nullopt;  // it went away
+    return std::nullopt;  // the file is gone
   }
 }
 
@@ -104,7 +104,7 @@ int end_leftovers(const JobDirectory& directory, const std::string& mark) {
     const std::optional<ProcessIdentity> leader = identity_in(pid_file);
     if (!leader) continue;
     ended += kill_group(*leader, mark);
-    // SIGKILL is sent; only the kernel still needs time.
+    // SIGKILL is sent; the kernel only needs some time.
     while (kill_group(*leader, mark) > 0) pause_briefly();
     fs::remove(pid_file, error);
   }

@@ -9,19 +9,19 @@
 
 namespace muster::local {
 
-// The lock of the one `muster run` of a directory: flock on its file `lock`, which names the
-// process.
+// The lock that lets only one `muster run` use a directory: flock on the directory's file `lock`,
+// which names the process.
 class RunLock {
  public:
   // Throws Unavailable, naming the process, if another one runs the job; WriteError if the
-  // directory cannot be written. After the death of a process its Guard holds the lock for the
-  // moment that it takes to end the replicas; the constructor waits for that moment.
+  // directory cannot be written. After the death of a `muster run` its Guard holds the lock until
+  // it has ended the replicas, which takes a moment; the constructor waits for it.
   explicit RunLock(const JobDirectory& directory);
 
   int descriptor() const { return file_.get(); }
 
-  // Waits until nobody holds the lock: after the death of a `muster run` its guard holds it for the
-  // moment that it takes to end the replicas. Returns false if that takes longer than `most`.
+  // Waits until nobody holds the lock, neither a `muster run` nor a Guard. Returns false after
+  // `most`.
   static bool wait_until_free(const JobDirectory& directory, std::chrono::seconds most);
 
   // Returns the process that had the lock last, whether it lives or not.
@@ -35,9 +35,9 @@ class RunLock {
 };
 
 // Sends SIGKILL to the processes that a dead `muster run` of this directory left behind, by
-// recorded pid and start time, and removes the pid files; then to all others that have `mark`,
-// "NAME=value", in their environment, as each process of a replica has. Returns how many processes
-// it ended.
+// recorded pid and start time, and removes the pid files; then to all other processes that have
+// `mark`, "NAME=value", in their environment, which every process of a replica has. Returns the
+// number of ended processes.
 int end_leftovers(const JobDirectory& directory, const std::string& mark);
 
 }  // namespace muster::local

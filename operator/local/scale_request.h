@@ -17,7 +17,7 @@ void request_scale(const JobDirectory& directory, int workers);
 void drop_scale_request(const JobDirectory& directory);
 
 // Returns the requested number of workers, if there is a request, and removes the request. A file
-// that is no request is removed too.
+// with any other content is removed too.
 std::optional<int> take_scale_request(const JobDirectory& directory);
 
 }  // namespace muster::local

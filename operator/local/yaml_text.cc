@@ -7,7 +7,7 @@ namespace muster::local {
 
 namespace {
 
-// Whether a text can be plain: no reader of YAML 1.1 or 1.2 could take it for anything else.
+// Whether a text can be a plain scalar: no reader of YAML 1.1 or 1.2 could read it as another type.
 bool is_plain(std::string_view text) {
   static constexpr std::string_view kWords[] = {"null", "true", "false", "yes", "no", "on",
                                                 "off",  "y",    "n",     "nan", "inf"};
@@ -21,7 +21,7 @@ bool is_plain(std::string_view text) {
   return tame && std::ranges::find(kWords, lower) == std::end(kWords);
 }
 
-// JSON's double-quoted strings are YAML's.
+// A double-quoted string of JSON is also one of YAML.
 std::string scalar(const Json& value) {
   if (value.is_string() && is_plain(value.get_ref<const std::string&>())) {
     return value.get<std::string>();

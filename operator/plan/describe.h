@@ -19,9 +19,9 @@ std::string describe_end(const api::TrainingJob& job, const ObservedReplica& rep
 std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica& replica,
                               int times);
 
-// Returns the part of describe_end from ": " on: the last line of the replica's log, if that may be
-// the cause; "" for a replica that was ended from outside (SIGKILL, SIGTERM, SIGINT, SIGHUP),
-// because its last line is not the cause.
+// Returns the part of describe_end() from ": " on: the last line of the replica's log, if this line
+// may be the cause. Returns "" for a replica that was ended from outside (SIGKILL, SIGTERM, SIGINT,
+// SIGHUP): its last line is not the cause.
 std::string quote_of(const ObservedReplica& replica);
 
 // Returns why a living replica is not ready, if the cluster says it: "Unschedulable: 0/3 nodes are
@@ -34,8 +34,8 @@ std::string describe_obstacle(const ObservedReplica& replica);
 std::string clean_line(const std::string& line);
 
 // Makes a message safe for a condition: at most `most` bytes, cut in the middle, valid UTF-8. A
-// server that refuses something may quote all of it, and a status with a message that is too long
-// is refused itself.
+// server may quote the whole object that it refuses, and it would refuse a status with such a long
+// message.
 inline constexpr size_t kLongestMessage = 4096;
 std::string bounded(const std::string& message, size_t most = kLongestMessage);
 

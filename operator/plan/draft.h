@@ -15,14 +15,14 @@ namespace muster::plan {
 
 enum class Stage {
   active,      // replicas should run
-  suspending,  // spec.suspend, or a queue holds the job: they should not
-  succeeding,  // SuccessCriteriaMet: the ending, in its order
-  failing,     // FailureTarget: everybody leaves
+  suspending,  // spec.suspend is set or a queue holds the job: replicas should not run
+  succeeding,  // SuccessCriteriaMet: replicas end in order
+  failing,     // FailureTarget: all replicas leave
   finished,
 };
 
-// The largest distance between two times that is computed with, so that hostile numbers cannot
-// overflow.
+// The largest difference of two times in computations. The limit keeps hostile numbers from
+// overflowing.
 inline constexpr int64_t kLongestSeconds = 100LL * 365 * 24 * 3600;
 Time later_by(Time time, int64_t seconds);
 
@@ -49,7 +49,7 @@ struct Draft {
   bool may_run() const { return !job.suspend && !job.hold; }
   // Returns why a queue holds the job; null if none does, or if somebody has suspended it anyway.
   const api::Hold* queue_hold() const { return job.hold && !job.suspend ? &*job.hold : nullptr; }
-  // Whether replicas may be created, as far as is known.
+  // Whether replicas may be created, as far as the plan knows.
   bool accepted() const;
 
   // Returns how many replicas of a role the job wants; 0 for a role it does not have.

@@ -16,8 +16,8 @@ bool evaluator_waits(const Draft& draft) {
   return false;
 }
 
-// Decides the condition Accepted if it is still Unknown: no further pod will be created that would
-// show whether the job can be run.
+// Decides the condition Accepted if it is still Unknown: no further pod will be created to show
+// whether the job can run.
 void settle_acceptance(Draft& draft) {
   const api::Condition* accepted = draft.status.find("Accepted");
   if (accepted == nullptr || accepted->reason != "Unknown") return;
@@ -45,7 +45,7 @@ void finish(Draft& draft, const char* type, const char* decided_by) {
   }
 }
 
-// The words of a queue change while the job waits in it.
+// A queue may change its message while the job waits in it.
 void conclude_suspension(Draft& draft) {
   const api::Condition* before = draft.status.find("Suspended");
   const api::Hold hold = hold_of(draft);

@@ -64,7 +64,8 @@ void account_success(Draft& draft, const ObservedReplica& replica) {
   }
 }
 
-// Forgets the node that was noted first where there are too many: its GPU may have been mended.
+// Forgets the node that was noted first if there are too many nodes: its GPU may have been
+// repaired.
 void avoid_node(ReplicaRecord& record, const std::string& node) {
   constexpr size_t kMost = 4;
   std::erase(record.avoided_nodes, node);
@@ -110,9 +111,9 @@ void judge_failure(Draft& draft, const ObservedReplica& replica) {
   }
 }
 
-// Accounts for the end of a replica after the job was decided: it is only recorded, and only the
-// evaluator may run again. The number of one that left on request is used up too, should the job go
-// on one day (retry.h).
+// Accounts for the end of a replica after the job was decided: the end is only recorded, and only
+// the evaluator may run again. A replica that left on request also uses up its attempt number, in
+// case the job continues later (retry.h).
 void account_late_failure(Draft& draft, const ObservedReplica& replica) {
   if (replica.role == Role::evaluator && evaluator_may_run(draft, replica.index)) {
     return judge_failure(draft, replica);

@@ -13,8 +13,8 @@
 namespace muster::plan {
 namespace {
 
-// Returns the addresses of each role without the evaluator, which trains nothing and is known to
-// nobody.
+// Returns the addresses of each role, without the evaluator: it does not train, and no replica
+// connects to it.
 Json cluster_of(const api::TrainingJob& job, const std::function<std::string(Role, int)>& address) {
   Json cluster = Json::object();
   for (Role peers : api::kRoles) {
@@ -30,7 +30,7 @@ Json cluster_of(const api::TrainingJob& job, const std::function<std::string(Rol
 }
 
 // https://www.tensorflow.org/guide/distributed_training#TF_CONFIG: `task` says who this replica is.
-// A replica by itself has none.
+// A single replica has no TF_CONFIG.
 Json tf_config(const api::TrainingJob& job, Role role, int index, const Json& cluster) {
   if (api::replicas_of(job) <= 1 && !api::workers_may_change(job)) return nullptr;
   return {{"cluster", cluster}, {"task", {{"type", api::role_name(job, role)}, {"index", index}}}};
@@ -49,9 +49,9 @@ int count(const api::TrainingJob& job, Role role) {
   return spec == job.replicas.end() ? 0 : spec->second.replicas;
 }
 
-// Adds what scripts take that do not read TF_CONFIG: for those with options as --ps_hosts and
-// --worker_hosts the addresses of each role, as MUSTER_PS_HOSTS; empty for a role that the job has
-// not.
+// Adds the variables for scripts that do not read TF_CONFIG. Scripts with options like --ps_hosts
+// and --worker_hosts get the addresses of each role in variables like MUSTER_PS_HOSTS, which are
+// empty for a role that the job does not have.
 void add_hosts(const api::TrainingJob& job, const Json& cluster, ReplicaEnvironment& result) {
   for (const Role role : {Role::ps, Role::chief, Role::worker}) {
     std::string joined;
@@ -67,7 +67,8 @@ constexpr std::array<const char*, 8> kForPytorch = {
     "MASTER_ADDR",     "MASTER_PORT",     "RANK",          "WORLD_SIZE",
     "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NODE_RANK", "PET_NNODES"};
 
-// Adds what PyTorch's init_process_group and torchrun read; the chief is rank 0, else worker 0.
+// Adds the variables that PyTorch's init_process_group and torchrun read. Rank 0 is the chief;
+// without a chief, worker 0.
 // https://pytorch.org/docs/stable/distributed.html#environment-variable-initialization
 void add_ranks(const api::TrainingJob& job, Role role, int index,
                const std::function<std::string(Role, int)>& address, ReplicaEnvironment& result) {

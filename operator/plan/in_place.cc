@@ -52,7 +52,7 @@ void tell(Draft& draft, const ObservedReplica& replica, const std::string& what)
   if (told < kMostTold) draft.warn("RestartedInPlace", what);
   if (told == kMostTold)
     draft.warn("RestartedInPlace", "and more replicas were restarted in place");
-  // No other replica waits for one that is ready again already.
+  // No other replica waits for a replica that is ready again.
   if (is_live(replica) && !replica.ready && !draft.restart_reason_and_message) {
     draft.restart_reason_and_message = {"RestartedInPlace", what};
   }

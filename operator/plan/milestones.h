@@ -4,8 +4,8 @@
 
 namespace muster::plan {
 
-// Writes the events of a job's good progress, for readers of its history: its replicas are started,
-// and all of them are ready. Ends, restarts and suspensions are reported where they are decided.
+// Writes the events of a job's progress: its replicas are started, and all of them are ready. Ends,
+// restarts and suspensions are reported by the functions that decide them.
 void note_milestones(Draft& draft);
 
 }  // namespace muster::plan

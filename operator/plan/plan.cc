@@ -18,8 +18,9 @@
 namespace muster::plan {
 namespace {
 
-// Plans for a finished job, which changes no more: latecomers leave, and are never judged. A job
-// that has succeeded under an operator that did not remember its length gets that now.
+// Plans for a finished job, which does not change any more: replicas that still appear leave and
+// are never judged. A job that succeeded under an operator that did not record trained_to gets it
+// now.
 void plan_after_the_end(Draft& draft) {
   adopt_records(draft);
   remove_replicas(draft);

@@ -59,7 +59,7 @@ bool must_leave_ending(const Draft& draft, const ObservedReplica& replica) {
   return !may_linger || draft.now >= farewell;
 }
 
-// Notes the times in the ending from which the plan differs.
+// Notes the times at which the plan changes while the job is succeeding.
 void look_again_in_ending(Draft& draft) {
   for (const ObservedReplica& replica : draft.observed.replicas) {
     if (!is_live(replica) || replica.deleting) continue;

@@ -4,22 +4,22 @@
 
 namespace muster::plan {
 
-// Creates the replicas that are wanted, are neither succeeded nor failed in their record, have
-// their back-off over, and have no living attempt of their index. After a RestartJob or resuming
-// nothing is created until all of the old run has gone. In the ending only the evaluator is
-// created, until it has evaluated.
+// Creates each wanted replica that has neither succeeded nor failed by its record, whose back-off
+// is over, and whose index has no living attempt. After a RestartJob or resuming nothing is created
+// until all of the old run has gone. While the job is succeeding only the evaluator is created,
+// until it has evaluated.
 void create_replicas(Draft& draft);
 
-// Whether a living replica should be asked to leave now. ps leave last: in the ending when members
-// and evaluators have gone; when suspending, failing or restarting all replicas, when the members
-// have gone.
+// Whether a living replica should be asked to leave now. ps leave last: while the job is
+// succeeding, after the members and evaluators; while it is suspending, failing or restarting all
+// replicas, after the members.
 bool must_leave(const Draft& draft, const ObservedReplica& replica);
 
-// Asks the replicas to leave that must, and forgets ended ones that cleanup (cleanup.h) does not
-// keep.
+// Asks the replicas that must leave to leave, and removes ended replicas that cleanPodPolicy does
+// not keep (cleanup.h).
 void remove_replicas(Draft& draft);
 
-// Whether a replica that the job wants, and that is not done, is missing from the view.
+// Whether the view lacks a replica that the job wants and that is not done.
 bool lacks_replicas(const api::TrainingJob& job, const Observed& observed);
 
 }  // namespace muster::plan

@@ -102,8 +102,8 @@ std::string cause_of(const Draft& draft) {
   return obstacle.empty() ? stall_of(draft) : obstacle;
 }
 
-// Writes an event for each new cause. The conditions Accepted, Stalled and Failed have theirs, and
-// a quota gets no further event when only the numbers in its words change.
+// Writes an event for each new cause. The conditions Accepted, Stalled and Failed have their own
+// events. A quota gets no further event when only the numbers in its message change.
 void report_cause(Draft& draft) {
   const std::string& before = draft.job.status.cause;
   std::string& cause = draft.status.cause;

@@ -4,8 +4,8 @@
 
 namespace muster::plan {
 
-// Sets Accepted: whether replicas may be created (Valid, InvalidTemplate, NameConflict), or that
-// this is not known (Unknown).
+// Sets Accepted: whether replicas may be created (Valid, InvalidTemplate, NameConflict), or
+// Unknown.
 void report_acceptance(Draft& draft);
 
 // Sets Running, Restarting, the cause and replicaStatuses, for the state after this plan is carried
@@ -14,12 +14,12 @@ void report_acceptance(Draft& draft);
 // were counted.
 void report(Draft& draft);
 
-// Sets progress to what was observed last; without the speed and the remaining time once the job is
-// suspended or decided. Writes an event for a checkpoint that was asked for.
+// Sets progress to the last observed progress, without the speed and the remaining time once the
+// job is suspended or decided. Writes an event for a requested checkpoint.
 void report_progress(Draft& draft);
 
-// Sets results to those observed last, as long as the success of the leading replica holds. A
-// RestartJob makes it void.
+// Sets results to the last observed results, as long as the success of the leading replica is
+// valid. A RestartJob makes the success void.
 void report_results(Draft& draft);
 
 }  // namespace muster::plan

@@ -16,7 +16,7 @@ Time end_of(const Draft& draft, const ObservedReplica* ended) {
   return ended && ended->finished ? *ended->finished : draft.now;
 }
 
-// Whether readiness says that a replica goes on well.
+// Whether a replica's readiness tells that it works again.
 bool is_known_by_readiness(const Draft& draft) {
   return !draft.job.training.is_null();
 }

@@ -7,10 +7,10 @@
 
 namespace muster::plan {
 
-// The consequences that all restarts share: after a replica's end (ends.h), of the trainer in its
-// container (in_place.h), and of the whole group when its size changes (scaling.h).
+// Functions that all kinds of restarts share: of a replica after its end (ends.h), of the trainer
+// in its container (in_place.h), and of the whole group when its size changes (scaling.h).
 
-// Whether no replica should run under this index now, or none from that run.
+// Whether the replica should not run: its index is not wanted now, or it is of an older run.
 bool is_unwanted(const Draft& draft, const ObservedReplica& replica);
 
 // How long after a replica's end a program of one's own may take to notice that this peer is lost,
@@ -22,24 +22,24 @@ inline constexpr std::chrono::minutes kRoundTime{15};
 // together, in a round, use up one restart: the first one opens the round, and others join it. The
 // evaluator has a limit of its own, without rounds.
 //
-// With `training`, any other replica joins until all that have failed are ready again; one that has
-// failed in the round already opens the next. Readiness says nothing of a program of one's own. So
-// there a replica joins if the process that has ended was there when another one of the round
-// failed, at most kRoundTime before: it may have ended because of that one. That holds for a
-// replacement too, which started before all peers of the lost one had ended.
+// With `training`, any other replica joins until all failed replicas are ready again; a replica
+// that fails a second time in the round opens the next round. For a user's own program, readiness
+// has no meaning. There a replica joins if its process was running when another replica of the
+// round failed, at most kRoundTime before, because its end may be a consequence of that failure.
+// This also holds for a replacement that started before all peers of the lost replica had ended.
 //
-// `ended` is null for a restart in place, of which no times are known: it has ended now, and joins
+// `ended` is null for a restart in place, whose times are not known: its time is now, and it joins
 // if the replica has not failed in the round.
 bool count_failure(Draft& draft, api::ReplicaRecord& record, const ObservedReplica* ended);
 // Ends the round once all replicas that have failed in it are done, are not wanted or, with
 // `training`, are ready again.
 void end_round(Draft& draft);
 void leave_round(api::ReplicaRecord& record);
-// Returns `end` and the addition that no restart is left.
+// Returns `end` with the words that no restart is left.
 std::string limit_used_up(const Draft& draft, const std::string& end);
 
-// Marks the replica as failed for good, and fails the job with it, unless it is an evaluator, or a
-// worker that may be missing: one that is never restarted, under enableDynamicWorker.
+// Marks the replica as failed for good, and fails the job too, unless the replica is an evaluator
+// or a worker that the job can do without (enableDynamicWorker with restartPolicy Never).
 void give_up(Draft& draft, api::ReplicaRecord& record, const std::string& reason,
              const std::string& message);
 

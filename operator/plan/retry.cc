@@ -17,7 +17,7 @@ api::JobStatus begin_again(const api::TrainingJob& job,
     return std::ranges::find(conditions, condition.type) != conditions.end();
   });
   ++status.run;
-  if (!job.training.is_null()) status.restart_run = status.run;  // all are needed again
+  if (!job.training.is_null()) status.restart_run = status.run;  // all replicas are needed again
   status.restarts = 0;
   status.start_time.reset();
   status.completion_time.reset();
@@ -25,7 +25,8 @@ api::JobStatus begin_again(const api::TrainingJob& job,
   for (api::ReplicaRecord& record : status.records) {
     leave_round(record);
     if (record.succeeded && job.training.is_null()) continue;
-    // One whose end was not seen may live yet, and gets a successor only after it.
+    // A replica whose end was not seen may still live; its successor is created only after that
+    // end.
     if (record.succeeded || record.failed) next_attempt(record);
     record.failures_in_row = 0;
     record.not_before = {};

@@ -7,10 +7,10 @@
 namespace muster::plan {
 
 // Returns the status with which a failed job continues because a user asked for it. This is the
-// only way out of FailureTarget, and no plan takes it by itself. Replicas begin a new run; attempts
-// and each replica's restarts count on, while backoffLimit and activeDeadlineSeconds begin anew. A
-// replica of a user's image that has succeeded stays done; with `training` all replicas are needed
-// again. Precondition: status.is_true("FailureTarget").
+// only way out of FailureTarget; no plan does it by itself. Replicas begin a new run. The numbers
+// of attempts and of each replica's restarts continue; backoffLimit and activeDeadlineSeconds begin
+// anew. A replica of a user's image that has succeeded stays done; with `training` all replicas are
+// needed again. Precondition: status.is_true("FailureTarget").
 api::JobStatus retry(const api::TrainingJob& job);
 
 // Whether the job has succeeded and its spec has been given more epochs or steps since.
@@ -23,8 +23,8 @@ bool stays_finished(const api::TrainingJob& job);
 std::string describe(const api::TrainingLength& length);
 
 // Returns the status with which a job that has succeeded trains on because a user asked for it. All
-// replicas begin a new run, and count as in retry(). Preconditions: status.is_true("Succeeded"),
-// and the job has `training`.
+// replicas begin a new run, and their numbers continue as in retry(). Preconditions:
+// status.is_true("Succeeded"), and the job has `training`.
 api::JobStatus train_on(const api::TrainingJob& job);
 
 }  // namespace muster::plan

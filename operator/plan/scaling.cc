@@ -47,7 +47,7 @@ bool only_workers_change(Group before, Group now) {
   return before == now;
 }
 
-// Counts replicas that have ended well as ready: others may yet have to end.
+// Counts replicas that have ended well as ready, because they may end before the others do.
 int ready_or_done(const Draft& draft, Role role) {
   const auto found = draft.status.replica_statuses.find(role);
   if (found == draft.status.replica_statuses.end()) return 0;

@@ -9,18 +9,20 @@ namespace muster::plan {
 // Other jobs restart all replicas together, because TF_CONFIG would name another group in old
 // replicas than in new ones.
 
-// Notes which group TF_CONFIG names. If that has changed, writes an event and restarts the replicas
-// that must be restarted. Restarts none if the job has not begun or is being resumed, or has
-// `training`: then such a change is allowed only while nothing runs.
+// Notes which group TF_CONFIG names. If the group has changed, writes an event and restarts the
+// replicas that must be restarted. Restarts no replica if the job has not begun or is being
+// resumed, or if it has `training`: with `training` such a change is allowed only while nothing
+// runs.
 void follow_scaling(Draft& draft);
 
-// Marks each living worker of an index that is not wanted any more as on its way out
-// (ReplicaRecord::replacing). From then on it leaves, however often the job is scaled meanwhile,
-// and its end decides and counts nothing; an index that is wanted again gets its next attempt after
-// that end.
+// Marks each living worker whose index is not wanted any more as leaving
+// (ReplicaRecord::replacing). A marked worker leaves even if the job is scaled again, and its end
+// decides nothing and is not counted. If its index is wanted again, the next attempt is created
+// after this end.
 void let_go_scaled_away(Draft& draft);
 
-// Whether the end of this replica says nothing of the job, because scaling has sent it away.
+// Whether the end of this replica has no meaning for the job, because scaling made the replica
+// leave.
 bool is_scaled_away(const Draft& draft, const ObservedReplica& replica);
 
 // Whether the members that are ready are enough for the group to train: a chief, if the job has

@@ -27,7 +27,7 @@ void report_stalls(Draft& draft) {
     if (before) draft.set(kStalled, false, "GoesOn", "nothing stands still any more");
     return;
   }
-  // Storage is named first: what else stands still may only wait for it.
+  // Storage is named first, because other stalled work may only be waiting for it.
   const Json* worst = &stalls.front();
   for (const Json& stall : stalls) {
     if (bool_or(*worst, "storage", false)) break;

@@ -4,9 +4,9 @@
 
 namespace muster::plan {
 
-// Sets Stalled: whether a replica's work gives no sign of life (ReplicaHangs, or StorageHangs where
-// it waits for a file system), by the progress that was observed last. A job in which nothing has
-// stood still yet has no such condition. Precondition: report_progress() has run.
+// Sets Stalled from the last observed progress: whether a replica's work gives no sign of life
+// (ReplicaHangs, or StorageHangs if it waits for a file system). A job that has never stalled does
+// not have the condition. Precondition: report_progress() has run.
 void report_stalls(Draft& draft);
 
 }  // namespace muster::plan

@@ -21,7 +21,7 @@ enum class Phase { pending, running, succeeded, failed };
 // index gets its next attempt only after the end of the one before was seen. So it is always
 // harmless to create the same attempt again (it exists already, or it is gone), and no view,
 // however old, leads to two replicas of one index. A cluster names replicas by these three; `run`
-// is a label on them.
+// is only a label.
 //
 // A cluster reports a replica on a node that it has given up as `failed` with reason NodeLost: the
 // plan replaces it without waiting for the node. A living replica with reason CrashLoopBackOff is
@@ -35,15 +35,17 @@ struct ObservedReplica {
   std::string uid;
   Phase phase = Phase::pending;
   bool ready = false;
-  bool deleting = false;         // asked to leave
-  bool ended_first = false;      // `deleting`, but it had ended by itself before it was asked
-  int restarts = 0;              // in place so far, of its container or within it
-  std::optional<int> exit_code;  // of its end; of one that lives, before it was restarted last
-  std::string node;              // where it runs or ran; empty: nowhere yet, or not known
+  bool deleting = false;  // it was asked to leave
+  // `deleting` is set, but the replica had ended by itself before it was asked to leave.
+  bool ended_first = false;
+  int restarts = 0;  // restarts in place so far: of its container, or within the container
+  // Exit code of its end; for a living replica, of the end before its last restart.
+  std::optional<int> exit_code;
+  std::string node;    // the node that it runs or ran on; empty: none yet, or not known
   std::string reason;  // OOMKilled, Evicted, Preempted, NodeLost, RunnerLost, CrashLoopBackOff,
                        // ImagePullBackOff, ...
-  std::string explanation;  // what the cluster says of the reason of one that lives
-  std::string last_line;    // of its log, for messages
+  std::string explanation;  // the cluster's words on the reason of a living replica
+  std::string last_line;    // the last line of its log, for messages
   // If it was restarted in place: the time from the end of its last process until training went on.
   std::optional<double> outage_seconds;
   std::optional<Time> started, finished;
@@ -54,7 +56,8 @@ inline bool is_live(const ObservedReplica& replica) {
   return replica.phase == Phase::pending || replica.phase == Phase::running;
 }
 
-// Whether it has ended after somebody asked it to leave, so that its end says nothing of the job.
+// Whether the replica has ended after it was asked to leave, so that its end has no meaning for the
+// job.
 inline bool left_on_request(const ObservedReplica& replica) {
   return !is_live(replica) && replica.deleting && !replica.ended_first;
 }
@@ -65,20 +68,20 @@ inline bool leads(const api::TrainingJob& job, Role role, int index) {
   return index == 0 && role == (has_chief ? Role::chief : Role::worker);
 }
 
-// The cluster's view. It may lag behind what was done, but is not older than the view that
-// job.status was made from.
+// The cluster's view. The view may lag behind the actions taken, but it is not older than the view
+// that job.status was made from.
 struct Observed {
   std::vector<ObservedReplica> replicas;
-  Json progress;  // the chief's, or null
+  Json progress;  // the chief's progress, or null
   Json results;   // the results of the training, as for status.results; or null
   bool final_checkpoint_evaluated = false;
-  std::string nonce;  // of letters and digits that nobody can guess, new with each view
+  std::string nonce;  // letters and digits that nobody can guess; each view has new ones
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;
   // This does not stop the creation of replicas.
-  std::optional<std::string> unchecked;  // why it is not known whether the cluster can create what
-                                         // the job lacks: replicas, or what they need beside them
-  std::optional<std::string> quota;      // which quota forbids to create it, and its words:
+  std::optional<std::string> unchecked;  // why it is not known whether the cluster can create the
+                                         // missing replicas and the objects that they need
+  std::optional<std::string> quota;      // the quota that forbids creating them, and its words:
                                          // "compute: requested: pods=1, used: ..."
 };
 
@@ -102,13 +105,14 @@ struct Event {
 };
 
 struct Plan {
-  api::JobStatus status;  // written first; actions only after that write succeeded. A status from
-                          // which nothing follows may be put off (Cluster::publish_status)
+  // Written first; actions follow only after this write has succeeded. The write of a status that
+  // no action depends on may be put off (Cluster::publish_status).
+  api::JobStatus status;
   std::vector<CreateReplica> create;
-  std::vector<RemoveReplica> remove;  // done before `create`. A replica that lives is asked to
-                                      // leave and stays in view, deleting, until it has ended; one
-                                      // that has ended is forgotten
-  std::vector<Event> events;          // emitted only once the status is written
+  // Carried out before `create`. A living replica is asked to leave and stays in view, deleting,
+  // until it has ended; an ended replica is removed.
+  std::vector<RemoveReplica> remove;
+  std::vector<Event> events;  // emitted only once the status is written
   std::optional<Time> look_again;
   bool remove_job = false;  // ttlSecondsAfterFinished has passed
 };

@@ -32,7 +32,7 @@ struct Options {
   std::string standalone;
   std::string storage;
   std::string http_address;
-  std::string output;  // empty: the command's own
+  std::string output;  // empty: the command's default
   std::string checkpoint;
   std::string data = "test";
   std::vector<int64_t> indices;
@@ -63,7 +63,7 @@ int predict(Options options) {
   return all ? kSuccess : kBadInput;
 }
 
-// The thread of a StopSignal logs, so that the logger must exist before it begins.
+// The thread of a StopSignal logs, so the logger must exist before it.
 int train(const Options& options) {
   if (options.standalone.empty()) {
     const auto membership = group::parse_membership(group::read_environment());
@@ -130,16 +130,16 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
       ->needs(pictures);
   command
       ->add_option("--score", options.pictures.least_score,
-                   "Least score of the objects that a detector is to tell of")
+                   "Lowest score of the objects that a detector reports")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--classes", options.pictures.most_classes,
-                   "How many classes to tell of each picture, by falling probability")
+                   "Number of classes to report for each picture, the most probable first")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->needs(pictures);
-  // `muster` names here the folder that it was called in.
+  // `muster` passes the folder in which it was called.
   command->add_option("--called-in", options.pictures.from)->group("");
   return command;
 }
@@ -164,7 +164,7 @@ CLI::App* add_digits_command(CLI::App& app, data::DigitsOptions& options) {
   add_number("--size", options.size, "Height and width of a canvas, in pixels");
   add_number("--most-digits", options.most_digits, "Digits of a canvas, at most");
   add_number("--shards", options.shards, "TFRecord files for training");
-  digits->add_option("--seed", options.seed, "Seed of all that is drawn")->capture_default_str();
+  digits->add_option("--seed", options.seed, "Seed of all random numbers")->capture_default_str();
   digits->footer("Example:\n  " + app.get_name() + " data digits --output digits");
   return digits;
 }
@@ -251,8 +251,8 @@ int run(int argc, char** argv) {
       tell);
 }
 
-// Raises the limit of descriptors. Connections of strangers must not use up those of the group, and
-// gRPC does not listen again after a descriptor was refused.
+// Raises the limit of descriptors. Strangers' connections must not use up the descriptors for the
+// group, and gRPC does not listen again after it could not get a descriptor.
 void allow_all_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -268,7 +268,7 @@ int main(int argc, char** argv) {
   muster::occupy_standard_descriptors();
   muster::survive_large_writes();
   muster::keep_freed_memory();
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages have what matters
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages contain what is needed
   muster::group::keep_openssl();
   muster::cmd::allow_all_descriptors();
   const std::string program = std::filesystem::path(argv[0]).filename();

@@ -88,7 +88,7 @@ std::string picture_text(const Json& one) {
   return text;
 }
 
-// Returns the fields of the whole, and then the text of each prediction.
+// Returns the fields of the whole object, and then the text of each prediction.
 std::string lines_of(const Json& predictions, std::string (*text_of)(const Json&)) {
   Json head = predictions;
   head.erase("predictions");

@@ -31,8 +31,8 @@ bool Admission::await(std::chrono::milliseconds most) {
   return poll(waiting.data(), waiting.size(), static_cast<int>(most.count())) > 0;
 }
 
-// Each call drops one connection at most, if there are too many: the others have time for their
-// greeting.
+// If there are too many connections, each call closes at most one, so that the others have time for
+// their greeting.
 void Admission::accept_some() {
   for (;;) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));

@@ -19,9 +19,9 @@ struct Greeting {
   uint32_t members;
 };
 
-// Accepts connections of an identity and holds each until its greeting has come. A connection that
-// sends nothing (it may be a port scanner's) delays nobody: it is dropped after a while, or
-// earlier, in favour of a newer one, when there are many of its address or in all.
+// Accepts connections with an identity and holds each until its greeting has come. A silent
+// connection (perhaps a port scanner's) delays no other connection: it is closed after a while, or
+// earlier in favour of a newer one if there are many from its address or in all.
 class Admission {
  public:
   struct Admitted {
@@ -52,7 +52,7 @@ class Admission {
   Descriptor listener_;
   const group::Identity& identity_;
   std::deque<Silent> silent_;
-  ConnectionLimit limit_;  // of them, by descriptor
+  ConnectionLimit limit_;  // limit of the silent connections, by descriptor
 };
 
 }  // namespace muster::collective

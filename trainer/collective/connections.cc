@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kGlance{20};
-constexpr size_t kMostParts = 64;  // of one system call
+constexpr size_t kMostParts = 64;  // most parts for one system call
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -59,21 +59,22 @@ void hurry(const Descriptor& socket) {
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// Breaks the connection if sent data are not taken for longer than a lossy link should need: the
-// kernel would go on asking for a quarter of an hour, ever less often, and so find a link that is
-// mended up to two minutes late. So from here on a member must always read. The rendezvous finds
-// out about a lost member sooner than this.
+// Breaks the connection if sent data are not accepted for longer than a lossy link should need.
+// Otherwise the kernel would retry for a quarter of an hour, ever less often, and so notice a
+// repaired link up to two minutes late. From here on a member must always read. The rendezvous
+// notices a lost member earlier than this.
 void limit(const Descriptor& socket) {
   const auto most = static_cast<unsigned>(Connections::kUntaken.count());
   setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &most, sizeof most);
 }
 
-// Returns a socket that listens there, or one without a descriptor and `error`.
+// Returns a socket that listens on `host` and `port`; or one without a descriptor, with `error`
+// set.
 Descriptor try_to_listen(const std::string& host, int port, int& error) {
   const Addresses addresses = resolve(host, std::to_string(port));
   Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
-  // Connections of an earlier generation must not keep a given port. Of port 0 the option would let
-  // the system choose one that another process is about to listen at.
+  // Connections of an earlier generation must not block a given port. For port 0 the option would
+  // allow the system to choose a port that another process is about to listen on.
   const int reuse = port != 0 ? 1 : 0;
   if (socket && setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) == 0 &&
       bind(socket.get(), addresses->ai_addr, addresses->ai_addrlen) == 0 &&
@@ -134,7 +135,7 @@ void Connections::fail(const Peer& peer, const std::string& why) const {
   throw Broken("the connection to " + peer.name + ": " + why);
 }
 
-// Returns what a call on the peer's stream returns; an error names the peer.
+// Returns the result of a call on the peer's stream; an error names the peer.
 template <class Call>
 auto Connections::on_stream(const Peer& peer, const Call& call) const {
   try {
@@ -170,7 +171,7 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   WireEndpoint endpoint;
   if (!endpoint.ParseFromString(text) || endpoint.host().empty() || endpoint.port() == 0 ||
       endpoint.port() > 65535)
-    fail(peer, "expected where it listens, found " + std::to_string(text.size()) +
+    fail(peer, "expected the address where it listens, found " + std::to_string(text.size()) +
                    " bytes of something else");
   const std::string port = std::to_string(endpoint.port());
   peer.name += " (" + endpoint.host() + ":" + port + ")";
@@ -198,7 +199,7 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   shake_hands(peer, over);
   iovec part{const_cast<Greeting*>(&greeting), sizeof greeting};
   if (on_stream(peer, [&] { return peer.stream->write({&part, 1}); }) != sizeof greeting)
-    fail(peer, "it does not take the first bytes");
+    fail(peer, "it does not accept the first bytes");
 }
 
 void Connections::shake_hands(Peer& peer, const std::function<bool()>& over) {
@@ -269,7 +270,7 @@ bool Connections::write_some(Peer& peer) {
 
 void Connections::begin_content(int index, Peer& peer) {
   if (peer.header.check != Header::of(peer.header.frame).check)
-    fail(peer, "expected a frame, found bytes that were damaged on their way");
+    fail(peer, "expected a frame, found bytes that were damaged in transit");
   const auto parts = destination_(index, peer.header.frame);
   peer.in.assign(parts.begin(), parts.end());
   std::erase_if(peer.in, [](const iovec& part) { return part.iov_len == 0; });
@@ -280,7 +281,7 @@ void Connections::begin_content(int index, Peer& peer) {
   peer.in.push_back({&peer.received_crc, sizeof peer.received_crc});
 }
 
-// Goes on with the content behind the `moved` bytes of it that were read.
+// Continues with the content after the `moved` bytes that were read.
 void Connections::take_content(Peer& peer, size_t moved) {
   size_t left = checks_ ? moved : 0;
   for (size_t i = peer.next; left > 0 && i + 1 < peer.in.size(); ++i) {

@@ -18,13 +18,13 @@
 
 namespace muster::collective {
 
-// TCP connections between each two members of a group, driven by the thread that uses them. They
-// carry frames: a kind, an index, and a content of a size that both sides already know; no size is
-// ever taken from a peer. In plaintext the CRC-32C of a frame follows its content, for TCP's own
-// checksum misses one damaged segment of some 65,000; TLS has a better one.
+// TCP connections between all pairs of members of a group, driven by the thread that uses them.
+// They carry frames: a kind, an index, and a content of a size that both sides already know; no
+// size is ever taken from a peer. In plaintext the CRC-32C of a frame follows its content, because
+// TCP's checksum misses about one of 65,000 damaged segments; TLS has a better checksum.
 //
-// Once a connection has ended, or a peer has sent something impossible, calls throw Broken, and
-// none of the connections can be used any more.
+// Once a connection has ended, or a peer has sent an impossible frame, all calls throw Broken, and
+// no connection can be used any more.
 class Connections {
  public:
   class Broken : public Unavailable {
@@ -35,7 +35,7 @@ class Connections {
     uint32_t kind = 0;
     uint32_t index = 0;
   };
-  // The first bytes of a frame. Its CRC-32C goes on from `check` with the content.
+  // The first bytes of a frame. The frame's CRC-32C continues from `check` with the content.
   struct Header {
     Frame frame;
     uint32_t check = 0;  // the CRC-32C of `frame`
@@ -47,38 +47,36 @@ class Connections {
   using Destination = std::function<std::span<const iovec>(int peer, Frame frame)>;
   // Called when a frame of `peer` has been received completely.
   using Received = std::function<void(int peer, Frame frame)>;
-  // A connection breaks when the peer has not taken sent data for so long.
+  // A connection breaks when the peer has not accepted sent data for this time.
   static constexpr std::chrono::milliseconds kUntaken{10000};
 
-  // This process is `member` of `members`, all of one identity, and listens at `host`, an address
-  // or a name, and one of `ports`. Throws Unavailable.
+  // This process is `member` of `members`, all of one identity, and listens on `host`, an address
+  // or a name, at one of `ports`. Throws Unavailable.
   Connections(int member, int members, const std::string& host, const group::PortRange& ports,
               group::Identity identity);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // Returns the endpoint by which the others reach us: an address, and a word known only to those
-  // who were told it.
+  // Returns the endpoint by which other members reach us: an address and a secret word.
   const std::string& endpoint() const { return endpoint_; }
-  // Connects to all members, by their endpoints. `over` is asked some fifty times a second; when it
-  // returns true, the call ends with Broken. Throws Invalid for a malformed endpoint.
+  // Connects to all members, by their endpoints. `over` is called some fifty times a second; when
+  // it returns true, the call throws Broken. Throws Invalid for a malformed endpoint.
   void connect(const std::vector<std::string>& endpoints, const std::function<bool()>& over);
 
   void on_frame(Destination destination, Received received);
-  // The memory must stay unchanged until sent() returns true. What goes to several peers is read
-  // once for their CRC.
+  // The memory must stay unchanged until sent() returns true. For several peers the data are read
+  // only once for the CRC.
   void send(std::span<const int> peers, Frame frame, std::span<const iovec> parts);
   // Sends and receives what is possible without waiting.
   void progress();
   // Sends and receives until `ready` returns true. Throws Broken also when `over` returns true.
   void wait(const std::function<bool()>& ready, const std::function<bool()>& over);
-  bool sent() const;                         // everything
+  bool sent() const;                         // whether everything is sent
   uint64_t moved() const { return moved_; }  // bytes, sent and received
-  // Makes a thread in wait() ask `ready` again, or await_wake() return. May be called from any
-  // thread.
+  // Makes a thread in wait() call `ready` again, or await_wake() return. Thread-safe.
   void wake();
-  // Returns when woken, or after `most`. Touches nothing else of this object, so that another
-  // thread may use it meanwhile.
+  // Returns when woken, or after `most`. Uses no other part of this object, so another thread may
+  // use the object meanwhile.
   void await_wake(std::chrono::milliseconds most);
   // Closes all connections, so that the other members notice; every later call throws Broken.
   void close();
@@ -92,10 +90,10 @@ class Connections {
     std::optional<Stream> stream;
     std::string name;
     std::deque<iovec> out;
-    std::deque<Sent> frames;  // being sent
-    Header header;            // of the frame being received
-    size_t header_read = 0;   // bytes of it
-    std::vector<iovec> in;    // what is left of its content, and of its CRC
+    std::deque<Sent> frames;  // frames being sent
+    Header header;            // header of the frame being received
+    size_t header_read = 0;   // received bytes of the header
+    std::vector<iovec> in;    // the rest of its content and CRC
     size_t next = 0;
     uint32_t crc = 0, received_crc = 0;
     bool receiving = false;

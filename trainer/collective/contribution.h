@@ -27,9 +27,9 @@ struct Note {
 struct Contribution {
   explicit Contribution(std::span<const compute::LossSums> its_sums) : sums(its_sums) {}
 
-  std::span<const compute::LossSums> sums;  // of each of its logical replicas
-  double seconds = 0;                       // the time it computed
-  // The group uses the note and the wish to compare of its first member only.
+  std::span<const compute::LossSums> sums;  // sums of each of its logical replicas
+  double seconds = 0;                       // computing time
+  // Only the first member's `note` and `compare` are used.
   Note note;
   bool compare = false;  // all members compare their states after the step
 };

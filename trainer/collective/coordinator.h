@@ -28,7 +28,7 @@ class Coordinator : public group::Coordinator {
 
   const bool elastic_;
   Formation formation_;
-  std::string why_unlinked_;  // of the last generation
+  std::string why_unlinked_;  // value for the last generation
 };
 
 }  // namespace muster::collective

@@ -13,8 +13,8 @@ namespace muster::collective {
 
 namespace {
 
-constexpr std::chrono::seconds kLink{30};      // to link all devices
-constexpr std::chrono::seconds kExchange{60};  // once all members have asked for it
+constexpr std::chrono::seconds kLink{30};      // time to link all devices
+constexpr std::chrono::seconds kExchange{60};  // time after all members have begun
 
 }  // namespace
 
@@ -35,8 +35,8 @@ DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::Engine
                           .first = shape.replicas_of(member).begin,
                           .id = link_id,
                           .watch = [this] { look(); }})) {
-  // The first exchange makes connections, and fails where they cannot be made. What it adds up is
-  // of no interest.
+  // The first exchange makes the connections, and fails if they cannot be made. Its sums are not
+  // used.
   each_([this](int device) { link_->ask_sums(device); });
   each_([this](int device) { link_->await_sums(device); });
   until_ = Clock::time_point::max();
@@ -44,8 +44,8 @@ DeviceSession::DeviceSession(std::unique_ptr<WireGroup> control, compute::Engine
       "the GPUs have not exchanged gradients within 60 s, although all members have asked for it";
 }
 
-// Ends the wait of a device if the generation is over, a member is gone, or it takes too long. Each
-// device's thread calls it; one of them looks, now and then.
+// Ends the wait of a device if the generation is over, a member is gone, or the wait takes too
+// long. Each device's thread calls it; from time to time one of them checks.
 void DeviceSession::look() {
   WatchedWork::beat();
   if (!looking_.try_lock()) return;
@@ -82,7 +82,7 @@ Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contr
 
 Session::Settled DeviceSession::settle() {
   if (link_) link_->abandon();
-  control_.reset();  // the others notice, and give up their ends of the link too
+  control_.reset();  // the other members notice, and close their ends of the link too
   link_.reset();
   return {step_, {}, {}};
 }
@@ -101,8 +101,8 @@ void DeviceSession::read_slot(size_t index, compute::Range range, std::span<floa
   engines_.slots()[index]->read(range, to).wait();
 }
 
-// Returns the digest of what our devices hold; one that nobody else has if they hold different
-// states.
+// Returns the digest of our devices' state; a digest that no other member has if the devices'
+// states differ.
 uint32_t DeviceSession::digest() {
   each_([this](int device) {
     compute::Floats copy(engines_.parameters().size());

@@ -13,18 +13,18 @@
 
 namespace muster::collective {
 
-// The session of members whose GPUs exchange gradients themselves (compute::EngineGroup): each GPU
-// holds the whole state and makes every update. What else a step needs goes by TCP, which also
-// tells when a member is gone. Each logical replica has a device of its own; its gradients are in
-// the engine.
+// The session of members whose GPUs exchange gradients directly (compute::EngineGroup): each GPU
+// holds the whole state and makes every update. Everything else that a step needs goes over TCP,
+// which also shows when a member is gone. Each logical replica has its own device; its gradients
+// are in the engine.
 class DeviceSession : public Session {
  public:
   // Runs work(device) for each of this member's devices, on that device's thread.
   using Each = std::function<void(const std::function<void(int)>& work)>;
 
-  // `control` must be connected, of no floats. Links the devices of all members by `link_id`; each
-  // member has as many as `engines` and the same number. The state is that of `step` once the
-  // caller has written it to `engines`, which must outlive the session. Throws Unavailable.
+  // `control` must be connected, with 0 floats. Links the devices of all members by `link_id`; all
+  // members have the same number of devices, that of `engines`. The state is that of `step` once
+  // the caller has written it to `engines`, which must outlive the session. Throws Unavailable.
   DeviceSession(std::unique_ptr<WireGroup> control, compute::EngineGroup& engines,
                 const GroupShape& shape, int member, uint64_t step, const std::string& link_id,
                 Each each, const Watch& watch);
@@ -32,7 +32,7 @@ class DeviceSession : public Session {
   StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
                   const Watch& watch) override;
   double seconds(int member) const override { return control_->seconds(member); }
-  // Unlinks the devices: the other members have to go on without this one.
+  // Unlinks the devices: the other members have to continue without this one.
   Settled settle() override;
   void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
             const Arguments& arguments) override;
@@ -47,12 +47,12 @@ class DeviceSession : public Session {
 
   compute::EngineGroup& engines_;
   const Each each_;
-  std::vector<uint32_t> digests_;  // of the state of each of our devices
+  std::vector<uint32_t> digests_;  // digest of the state of each of our devices
   uint64_t step_;
-  const Watch* watch_;  // of the call under way
+  const Watch* watch_;  // watch of the call under way
   Mutex looking_;
   Clock::time_point next_look_ MUSTER_GUARDED_BY(looking_){};
-  // The end of the time for what is under way, and what to say then.
+  // The time limit of the current operation, and the message when it is over.
   Clock::time_point until_;
   const char* late_;
   std::unique_ptr<WireGroup> control_;

@@ -9,8 +9,9 @@ namespace {
 
 using Members = std::map<int, const group::PeerRegistry::Peer*>;
 
-// Returns the members that take part. A member that is leaving an elastic group takes part only if
-// the group has too few without it: the group would otherwise stand still until another comes.
+// Returns the members that take part. A leaving member of an elastic group takes part only if the
+// group would be too small without it, because the group would otherwise wait until another member
+// comes.
 Members participants(const group::PeerRegistry& registry, int least) {
   const Members all = registry.members();
   if (least == 0) return all;
@@ -21,7 +22,7 @@ Members participants(const group::PeerRegistry& registry, int least) {
   return members;
 }
 
-// Returns whether one of them cannot use another's memory.
+// Whether one of the members cannot use another member's memory.
 bool any_unshared(const Members& members) {
   return std::ranges::any_of(members, [&](const auto& entry) {
     const uint64_t other = entry.second->member.unshared();
@@ -31,14 +32,14 @@ bool any_unshared(const Members& members) {
   });
 }
 
-// Returns whether their updates have the same bits.
+// Whether the members' updates have the same bits.
 bool update_alike(const Members& members) {
   const auto fuses = [](const auto& entry) { return entry.second->hello.fuses(); };
   return std::ranges::all_of(members, fuses) || std::ranges::none_of(members, fuses);
 }
 
-// Returns why the members' GPUs cannot exchange gradients themselves; "" if they can, or if no
-// member has any.
+// Returns why the members' GPUs cannot exchange gradients directly; "" if they can, or if no member
+// has a GPU.
 std::string why_not_linked(const Members& members, const Formation::Setup& setup, int replicas,
                            bool one_host) {
   const auto rank_of = [](const auto& entry) { return "rank " + std::to_string(entry.first); };
@@ -158,7 +159,7 @@ void Formation::decide(const group::PeerRegistry& registry) {
     proceed(Next::choose);
     return;
   }
-  // Members that round differently bring states whose bits differ: all take the source's.
+  // Members that round differently have states with different bits, so all take the source's state.
   for (MemberPlace& place : *plan_.mutable_members()) {
     const MemberState& state = members.at(static_cast<int>(place.rank()))->member;
     place.set_has_state(progress(state) == progress(*best) && plan_.comparable());
@@ -180,8 +181,8 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
   proceed(Next::announce);
 }
 
-// A member's report of its state is final only once it has prepared itself: after it had settled it
-// may have entered an earlier generation and gone further there.
+// A member's report of its state is final only after the member has prepared itself: after
+// settling, it may have entered an earlier generation and made more steps there.
 void Formation::assemble(const group::PeerRegistry& registry) {
   if (outdated(registry)) {
     proceed(Next::claim);
@@ -207,8 +208,8 @@ bool Formation::is_planned(int rank) const {
   });
 }
 
-// Returns whether the group no longer matches the plan. Without elasticity an absent member may
-// come back with its state; only a new process in its place begins without one.
+// Whether the group no longer matches the plan. Without elasticity an absent member may come back
+// with its state; only a new process in its place has no state.
 bool Formation::outdated(const group::PeerRegistry& registry) const {
   const auto members = participants(registry, setup_.least);
   for (const MemberPlace& place : plan_.members()) {

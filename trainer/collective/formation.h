@@ -13,11 +13,11 @@
 
 namespace muster::collective {
 
-// How rank 0 forms the generations of a collective. A generation begins with the state of the
-// member that has got furthest; the others copy it from there. After members have found that their
-// states differ, it begins with a checkpoint. Without elasticity a generation has
-// all members, and waits for one that is lost. An elastic group goes on with the members that are
-// present, and takes in new ones; a member that is leaving is kept while the others are too few.
+// Forms the generations of a collective, on rank 0. A generation begins with the state of the
+// member that has come furthest; the other members copy this state. If members have found that
+// their states differ, it begins with a checkpoint. Without elasticity a generation has all
+// members, and waits for a lost one. An elastic group continues with the members that are present,
+// and adds new ones; a leaving member stays as long as the others are too few.
 class Formation : public group::Formation {
  public:
   using Time = group::PeerRegistry::Time;
@@ -25,13 +25,13 @@ class Formation : public group::Formation {
   // come back, before it begins without them.
   static constexpr std::chrono::milliseconds kMuster = group::PeerRegistry::kSilence;
 
-  // This says where members' GPUs may exchange gradients themselves, which is not encrypted.
+  // Where members' GPUs may exchange gradients directly, without encryption.
   enum class Link { on_one_host, anywhere };
 
   struct Setup {
     int members = 1;   // at the start of the job
     int least = 0;     // an elastic group's minimum; 0: exactly `members`
-    int replicas = 0;  // logical; 0: `devices` for each member
+    int replicas = 0;  // logical replicas; 0: `devices` for each member
     int devices = 1;
     Link link = Link::on_one_host;
   };
@@ -44,8 +44,8 @@ class Formation : public group::Formation {
   void fenced(uint64_t published);
   void chosen(const std::optional<Checkpoint>& newest) override;
   const CollectivePlan& plan() const { return plan_; }
-  // Returns why the plan has no links between the members' GPUs; "" if it has, or if there are none
-  // to be linked.
+  // Returns why the plan does not link the members' GPUs; "" if it does, or if there are no GPUs to
+  // link.
   const std::string& why_unlinked() const { return why_unlinked_; }
   void announced() { proceed(Next::assemble); }
   void running();

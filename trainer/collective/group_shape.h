@@ -6,9 +6,9 @@
 
 namespace muster::collective {
 
-// How a step's work is divided. `replicas` logical replicas compute a step's batch; each member has
-// a run of consecutive replicas, and the runs' lengths differ by at most one. A member contributes
-// the sums under the fewest nodes of the replicas' tree that cover its run, rounded or not
+// How a step's work is divided. `replicas` logical replicas compute a step's batch. Each member has
+// a run of consecutive replicas; the lengths of the runs differ by at most one. A member
+// contributes the sums of as few nodes of the replicas' tree as cover its run, rounded or not
 // (tree_sum.h).
 struct GroupShape {
   static constexpr int kMostMembers = 4095;
@@ -20,7 +20,7 @@ struct GroupShape {
 
   compute::Subtree replicas_of(int member) const;
   std::vector<compute::Subtree> nodes_of(int member) const;
-  std::vector<compute::Subtree> nodes() const;  // of all members, in order
+  std::vector<compute::Subtree> nodes() const;  // nodes of all members, in order
 };
 
 }  // namespace muster::collective

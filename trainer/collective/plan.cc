@@ -27,7 +27,7 @@ void require_possible(const CollectivePlan& plan) {
   require_range("logical replicas", plan.replicas(), members, GroupShape::kMostReplicas);
   if (!group::is_possible(plan.position()))
     throw Invalid(
-        "the rendezvous: expected a plan from a position that training can have come to, "
+        "the rendezvous: expected a plan from a position that training can have reached, "
         "found step " +
             std::to_string(plan.position().step()) + ", epoch " +
             std::to_string(plan.position().epoch()) + " and batch " +

@@ -23,10 +23,10 @@ class Session {
   enum class Outcome {
     ok,
     over,         // the generation has ended: settle(); the step may still be made
-    interrupted,  // asked to stop while waiting; the step may still be made
+    interrupted,  // a stop was requested while waiting; the step may still be made
     differs,      // the step was made, and not all members have the same state after it
   };
-  // The conditions that end a wait. `over` is asked some fifty times a second.
+  // The conditions that end a wait. `over` is called some fifty times a second.
   struct Watch {
     std::stop_token stop;
     std::function<bool()> over;
@@ -36,36 +36,35 @@ class Session {
   using Arguments = std::function<compute::UpdateArguments(const compute::LossSums&)>;
   struct StepResult {
     Outcome outcome = Outcome::ok;
-    compute::LossSums sums;  // of the whole group
-    Note note;               // of the first member; meaningless if the step was not made
+    compute::LossSums sums;  // sums of the whole group
+    Note note;               // the first member's note; only valid if the step was made
     bool compared = false;   // all members have the same state after the step
-    std::vector<int> odd;    // `differs`: who has another state than most, as odd_members() says
+    std::vector<int> odd;    // for `differs`: the result of odd_members()
   };
   struct Settled {
     uint64_t step = 0;
-    compute::LossSums sums;  // of the step that led to `step`, as is the note
+    compute::LossSums sums;  // sums (and note) of the step that led to `step`
     Note note;
   };
   static constexpr std::chrono::milliseconds kGlance{20};
 
   virtual ~Session() = default;
 
-  // Contributes the gradients that were computed and returns when the parameters are those after
-  // `step`, which must be the session's current step. Members that each hold a state of their own
-  // compare it after the step, if the first member's contribution says so.
+  // Contributes the computed gradients, and returns when the parameters are those after `step`,
+  // which must be the session's current step. If the first member's contribution says so, members
+  // with separate states compare them after the step.
   virtual StepResult step(uint64_t step, const Contribution& contribution,
                           const Arguments& arguments, const Watch& watch) = 0;
-  // The time that `member` computed for the last step that was made.
+  // Returns the computing time of `member` in the last finished step.
   virtual double seconds(int member) const = 0;
 
-  // Ends this member's part: nothing that this process or a lost one does changes the state any
-  // more. Returns where the state stands. Idempotent.
+  // Ends this member's part: no action of this process or of a lost one changes the state any more.
+  // Returns the position of the state. Idempotent.
   virtual Settled settle() = 0;
-  // Copies the state to `parameters` and `slots`. To be called between two steps, or after
-  // settle().
+  // Copies the state to `parameters` and `slots`. Call this between two steps, or after settle().
   virtual void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
                     const Arguments& arguments) = 0;
-  // Copies floats `range` of the parameters, or of a slot. To be called between two steps.
+  // Copy the floats `range` of the parameters, or of a slot. Call these between two steps.
   virtual void read_parameters(compute::Range range, std::span<float> to) = 0;
   virtual void read_slot(size_t index, compute::Range range, std::span<float> to) = 0;
 };
@@ -76,13 +75,13 @@ class HostSession : public Session {
   virtual std::span<float> parameters() = 0;
   // A slot of the optimizer, to be read between two steps.
   virtual std::span<const float> slot(size_t index) const = 0;
-  // The logical replicas that this member computes, as nodes of their tree. The caller writes the
-  // sum of the gradients under nodes()[i] to gradients(i).
+  // This member's logical replicas, as nodes of the replicas' tree. The caller writes the sum of
+  // the gradients of nodes()[i] to gradients(i).
   virtual std::span<const compute::Subtree> nodes() const = 0;
   virtual std::span<float> gradients(size_t node) = 0;
 
-  // Says that floats [0, end) of all our nodes' gradients are final, so that they may be sent
-  // already. May be called from any thread, also from several at once, before step() is called.
+  // Notes that floats [0, end) of all our nodes' gradients are final and may be sent. Any threads
+  // may call this, also at the same time, before step().
   virtual void complete(size_t /*end*/) {}
 
   void read_parameters(compute::Range range, std::span<float> to) final {

@@ -112,7 +112,7 @@ SharedState::Places::Places(const Shape& shape) {
   sums = seats + members * sizeof(Seat);
   ratios = sums + static_cast<size_t>(shape.replicas) * sizeof(compute::LossSums);
   undo = whole_pages(ratios + shape.tensors * sizeof(float));
-  undo_size = (1 + shape.slots) * kTile * sizeof(float);  // of one tile; each member has two
+  undo_size = (1 + shape.slots) * kTile * sizeof(float);  // size for one tile; each member has two
   parameters = whole_pages(undo + members * 2 * undo_size);
   buffer_size = whole_pages(shape.floats * sizeof(float));
   size = parameters + (1 + shape.slots + shape.nodes().size()) * buffer_size;

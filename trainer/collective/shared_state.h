@@ -17,10 +17,9 @@
 namespace muster::collective {
 
 // The training state of members on one host, in memory that all of them map: one copy of parameters
-// and optimizer slots, and for each member the sums of its logical replicas' gradients, as few as
-// the tree allows. A step has two parts:
-//   1. Each member writes its sums and contributes. When all have, the step will be made, whoever
-//      is lost from then on.
+// and optimizer slots, and for each member the sums of its logical replicas' gradients, as few sums
+// as the tree allows. A step has two parts: 1. Each member writes its sums and contributes. When
+// all members have contributed, the step will be made, even if members are lost from then on.
 //   2. Each updates its slice of the parameters and slots, tile by tile. When all have, it is done,
 //      and the next one begins. An update that needs whole tensors has slices of whole tensors, and
 //      each member leaves their ratios here before its first tile: once that is changed, nobody can
@@ -28,10 +27,11 @@ namespace muster::collective {
 // One word holds this progress, so all members agree on it. fence() freezes the word and the
 // members' progress for good: what is begun after that has no effect. Each member's undo log keeps
 // the old content of the tile that it is updating. So a survivor can always extract() one whole
-// step, even if a member was killed at any instruction, or wakes up after the others have given it
-// up.
+// step, even if a member was killed at any instruction, or wakes up after the others have given up
+// on it.
 //
-// No member trusts sizes in the memory: they come from the shape, which all know from elsewhere.
+// No member trusts sizes in the memory: they come from the shape, which all members know from
+// another source.
 class SharedState {
  public:
   struct Shape : GroupShape {
@@ -47,15 +47,15 @@ class SharedState {
   };
   static constexpr size_t kTile = 1024;  // floats
 
-  // The memory as another process of the host needs to know it to open it.
+  // The data that another process of the host needs to open the memory.
   struct Offer {
     uint32_t pid = 0;
     uint32_t fd = 0;
     uint64_t nonce = 0;
   };
 
-  // Makes a state of zeros that stands at `step`. `spins` is how often a member looks before it
-  // sleeps. Throws Unavailable if the system gives no memory.
+  // Makes a state of zeros at `step`. `spins` is the number of looks before a member sleeps. Throws
+  // Unavailable if the system has no memory left.
   static std::unique_ptr<SharedState> make(const Shape& shape, uint64_t step, uint32_t spins);
   // Throws Invalid with the reason why the offer cannot be used: another host, or not a state of
   // this shape.
@@ -68,7 +68,7 @@ class SharedState {
   const Shape& shape() const { return shape_; }
   std::span<float> parameters() const;
   std::span<float> slot(size_t index) const;
-  // The place for the sum under shape().nodes()[index].
+  // The memory for the sum of shape().nodes()[index].
   std::span<float> sum(size_t index) const;
   // One ratio for each tensor; empty unless the update needs whole tensors.
   std::span<float> ratios() const;
@@ -78,22 +78,21 @@ class SharedState {
   double seconds(int member) const;
   void set_note(const Note& note) const;
   Note note() const;
-  // Adds up the sums of all replicas, in their order; sums that no replica can have are left out.
+  // Adds up the sums of all replicas, in their order; impossible sums are left out.
   compute::LossSums sums() const;
 
-  // Returns false if the state is fenced, or not at this step.
+  // Returns false if the state is fenced or not at this step.
   bool contribute(uint64_t step) const;
-  bool all_contributed(uint64_t step) const;  // or the state is further
-  // Logs the old content of a tile of the member's slice, which is updated next. Returns false if
-  // fenced.
+  bool all_contributed(uint64_t step) const;  // also true if the state is further
+  // Saves the old content of a tile of the member's slice in the undo log before it is updated.
+  // Returns false if fenced.
   bool begin_tile(uint64_t step, int member, size_t tile) const;
-  // Says that the member's whole slice is updated. Returns false if fenced.
+  // Notes that the member's whole slice is updated. Returns false if fenced.
   bool finish_slice(uint64_t step, int member) const;
   bool done(uint64_t step) const;
   bool fenced() const;
 
-  // Waits until `ready` returns true or the state is fenced; returns false after `most`, or when
-  // stopped.
+  // Waits until `ready` returns true or the state is fenced. Returns false after `most` or a stop.
   template <class Ready>
   bool wait(Ready ready, const std::stop_token& stop, std::chrono::milliseconds most) const {
     using Clock = std::chrono::steady_clock;
@@ -110,12 +109,12 @@ class SharedState {
 
   // Freezes the state: no change after this call has any effect. Idempotent.
   void fence() const;
-  // Precondition of this and the functions below: fenced. Returns the step at which the state
-  // stands; a step to which all have contributed counts as made.
+  // Precondition of this and the functions below: fenced. Returns the step of the state; a step to
+  // which all members have contributed counts as made.
   uint64_t settled_step() const;
   bool must_complete() const;  // settled_step() has all contributions, but is not made everywhere
-  // Copies every tile as of the settled step, or, where a tile must still be completed, as of the
-  // step before; returns the tiles that are of the step before.
+  // Copies every tile: its content at the settled step or, if the tile must still be completed, at
+  // the step before. Returns the tiles copied at the step before.
   std::vector<size_t> extract(std::span<float> parameters,
                               std::span<const std::span<float>> slots) const;
 

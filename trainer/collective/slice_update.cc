@@ -71,8 +71,8 @@ bool SliceUpdate::run(uint64_t step, int member, const compute::UpdateArguments&
 }
 
 // Returns the ratios to complete a step whose tiles `old_tiles` are not made. If no tile of a slice
-// is made, its ratios are measured here, for its member may not have measured them. Otherwise the
-// member has left them in the state, and has not begun another step.
+// is made, the slice's ratios are measured here, because its member may not have measured them.
+// Otherwise the member has left the ratios in the state, and has not begun another step.
 std::vector<float> SliceUpdate::ratios_of(std::span<const size_t> old_tiles,
                                           const compute::UpdateArguments& arguments,
                                           std::span<float> parameters,

@@ -24,10 +24,10 @@ class SliceUpdate {
   // fenced.
   bool run(uint64_t step, int member, const compute::UpdateArguments& arguments);
   // The first part of run(): if the optimizer needs whole tensors, writes the ratios of the slice's
-  // tensors to the state. Returns the arguments to update the slice with.
+  // tensors to the state. Returns the arguments for updating the slice.
   compute::UpdateArguments measure(int member, const compute::UpdateArguments& arguments);
   // Writes a fenced state's settled step to `parameters` and `slots`. `arguments` are those of the
-  // step that leads to it; they are used if that step must be completed.
+  // step that leads to the settled step; they are used if that step must be completed.
   void extract(std::span<float> parameters, std::span<const std::span<float>> slots,
                const compute::UpdateArguments& arguments);
 
@@ -46,9 +46,9 @@ class SliceUpdate {
   const compute::Optimizer& optimizer_;
   compute::TreeSum tree_;
   std::vector<const float*> sums_;
-  std::vector<std::span<float>> slots_;            // of the state
-  std::vector<std::span<float>> tile_slots_;       // of a tile
-  std::optional<compute::TensorRatios> measured_;  // of the last slice
+  std::vector<std::span<float>> slots_;            // slots of the state
+  std::vector<std::span<float>> tile_slots_;       // slots of a tile
+  std::optional<compute::TensorRatios> measured_;  // ratios of the last slice
 };
 
 }  // namespace muster::collective

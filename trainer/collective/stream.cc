@@ -17,17 +17,18 @@ namespace muster::collective {
 
 namespace {
 
-constexpr size_t kRecord = 16 << 10;  // bytes, the most that one record of TLS has
+constexpr size_t kRecord = 16 << 10;  // most bytes in one record of TLS
 // RFC 8446, 5.5: one key of AES-GCM protects no more than 2^24.5 records.
 constexpr size_t kBytesOfAKey = size_t{1} << 37;
-constexpr size_t kMostHeld = 256 << 10;  // bytes of records that are sent at once
+constexpr size_t kMostHeld = 256 << 10;  // most bytes of records that are kept to be sent together
 constexpr char kClosed[] = "it was closed";
 
 bool is_momentary(int error) {
   return error == EAGAIN || error == EINTR;
 }
 
-// Returns the memory with what the next record has: that of the first part, or a copy of several.
+// Returns the memory with the content of the next record: the first part, or a copy of several
+// parts.
 std::span<const std::byte> next_record(std::span<const iovec> parts,
                                        std::array<std::byte, kRecord>& copy) {
   const auto* begin = static_cast<const std::byte*>(parts[0].iov_base);
@@ -42,7 +43,7 @@ std::span<const std::byte> next_record(std::span<const iovec> parts,
   return {copy.data(), size};
 }
 
-// Collects what OpenSSL writes, record by record, so that many records take one call of the system.
+// Collects OpenSSL's output, record by record, so that one system call sends many records.
 int collect(BIO* bio, const char* bytes, int size) {
   auto* out = static_cast<std::vector<std::byte>*>(BIO_get_data(bio));
   const auto* begin = reinterpret_cast<const std::byte*>(bytes);
@@ -113,7 +114,7 @@ short Stream::awaited() const {
   return holds() ? POLLOUT : POLLIN;
 }
 
-// Sends records as far as is possible without waiting.
+// Sends records as far as possible without waiting.
 void Stream::flush() {
   while (holds()) {
     const ssize_t moved =
@@ -127,7 +128,7 @@ void Stream::flush() {
   sent_ = 0;
 }
 
-// Throws if a call has failed for another reason than that it would have to wait.
+// Throws if a call has failed, except if it would only have to wait.
 void Stream::check(int result) {
   switch (SSL_get_error(tls_.get(), result)) {
     case SSL_ERROR_WANT_READ:
@@ -200,13 +201,13 @@ size_t Stream::read_tls(std::span<iovec> parts) {
     errno = 0;
     const int result = SSL_read_ex(tls_.get(), parts[first].iov_base, parts[first].iov_len, &moved);
     if (result != 1) {
-      if (total == 0) check(result);  // else the next call finds the same
+      if (total == 0) check(result);  // otherwise the next call finds the error
       break;
     }
     total += moved;
     first = advance(parts, first, moved);
   }
-  flush();  // a new key of ours, if the peer asks for one
+  flush();  // sends our new key if the peer has asked for one
   return total;
 }
 

@@ -14,7 +14,8 @@ struct ssl_st;
 
 namespace muster::collective {
 
-// Drops `moved` bytes from the front of `parts`; returns the first part of which something is left.
+// Drops `moved` bytes from the front of `parts`; returns the index of the first part that is not
+// empty.
 template <class Parts>
 size_t advance(Parts& parts, size_t first, size_t moved) {
   while (moved > 0) {
@@ -28,29 +29,30 @@ size_t advance(Parts& parts, size_t first, size_t moved) {
   return first;
 }
 
-// One end of a TCP connection that never waits: TLS if there is an identity, else plaintext. Calls
-// throw Unavailable with the reason once the connection has ended, or if the peer is not of this
-// identity.
+// One end of a TCP connection, whose calls never wait: TLS with an identity, else plaintext. Calls
+// throw Unavailable with the reason once the connection has ended, or if the peer does not have
+// this identity.
 class Stream {
  public:
-  enum class End { client, server };  // who opened the connection, and who accepted it
+  enum class End { client, server };  // client: opened the connection; server: accepted it
 
   // `socket` is connected and non-blocking.
   Stream(Descriptor socket, const group::Identity& identity, End end);
   Stream(Stream&& other) noexcept;
   Stream& operator=(Stream&& other) noexcept;
 
-  // Goes on with TLS's handshake as far as is possible without waiting; returns whether it is done.
-  // Nothing can be written or read before.
+  // Continues TLS's handshake as far as possible without waiting; returns whether it is done.
+  // Nothing can be written or read before it is done.
   bool shake_hands();
   // Returns the events of poll() that the handshake waits for.
   short awaited() const;
 
-  // Returns how many bytes were taken from the beginning of `parts`, which are changed; 0: none for
-  // now. With TLS some of them may be kept here: holds() says so, and every call sends what it can.
+  // Returns the number of bytes taken from the beginning of `parts`, which are changed; 0: none for
+  // now. With TLS some bytes may be kept in the stream (see holds()); every call sends as many of
+  // them as it can.
   size_t write(std::span<iovec> parts);
   bool holds() const { return sent_ < out_.size(); }
-  // Returns how many bytes were written to the beginning of `parts`, which are changed; 0: none for
+  // Returns the number of bytes written to the beginning of `parts`, which are changed; 0: none for
   // now.
   size_t read(std::span<iovec> parts);
 
@@ -65,8 +67,8 @@ class Stream {
 
   Descriptor socket_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> tls_;  // null: plaintext
-  size_t written_ = 0;                              // bytes, since the key was renewed
-  std::vector<std::byte> out_;                      // records; bytes from sent_ on are to be sent
+  size_t written_ = 0;                              // bytes since the key was renewed
+  std::vector<std::byte> out_;  // records; the bytes from sent_ on are still to be sent
   size_t sent_ = 0;
 };
 

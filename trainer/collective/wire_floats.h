@@ -15,12 +15,12 @@ struct Arithmetic;
 
 namespace muster::collective {
 
-// Floats and the bytes that represent them on the wire: the floats themselves or, if they are
-// rounded to bfloat16, two bytes for each in separate memory. Ranges that do not overlap can be
-// used at the same time.
+// Floats, and the bytes that represent them on the wire: the floats themselves or, if they are
+// rounded to bfloat16, two bytes for each float in separate memory. Ranges that do not overlap can
+// be used at the same time.
 class WireFloats {
  public:
-  // Zeros.
+  // Begins with zeros.
   WireFloats(size_t size, bool rounded);
 
   std::span<float> all() { return floats_; }

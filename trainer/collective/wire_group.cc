@@ -7,14 +7,15 @@ namespace muster::collective {
 
 namespace {
 
-constexpr size_t kBlock = 8192;  // floats that are added up at once
-// Far shorter than the time after which a connection breaks because a side does not read.
+constexpr size_t kBlock = 8192;  // floats that are added up together
+// How long the caller may be away before ahead_ receives. Much shorter than the time after which a
+// connection breaks because one side does not read.
 constexpr std::chrono::milliseconds kAway{300};
 
 // The kinds of frames. A frame's index is a bucket; with kState, a buffer.
 enum Kind : uint32_t { kHeader, kNodes, kSum, kState, kDigest };
 
-// A digest is told twice if not all are equal.
+// A digest is sent twice if not all digests are equal.
 constexpr size_t kDigests = 2;
 
 iovec bytes_of(std::span<float> floats) {
@@ -76,13 +77,13 @@ compute::Range WireGroup::part(size_t bucket, int member) const {
   return {border(member), border(member + 1)};
 }
 
-// Returns where our part of a bucket lies in the buffers for others' nodes.
+// Returns the place of our part of a bucket in the buffers for other members' nodes.
 compute::Range WireGroup::own_part(size_t bucket) const {
   return {own_at_[bucket], own_at_[bucket] + part(bucket, member_).size()};
 }
 
-// Gives the connections to the caller, after ahead_ has let go of them. If `call` throws Broken,
-// the connections are closed, so that the others notice.
+// Gives the connections to the caller, after ahead_ has released them. If `call` throws Broken, the
+// connections are closed, so that the other members notice.
 template <class Call>
 auto WireGroup::drive(const Call& call) {
   caller_waits_ = true;
@@ -124,8 +125,8 @@ std::span<const iovec> WireGroup::destination(int index, Connections::Frame fram
   return parts_;
 }
 
-// Returns whether a frame of a bucket comes next, where those of `received` buckets have come that
-// are not used up.
+// Whether `frame` is the next expected frame, after the frames of `received` buckets that are still
+// unused.
 bool WireGroup::is_next(Connections::Frame frame, size_t received) const {
   return received < kAhead * buckets_.size() && frame.index == received % buckets_.size();
 }
@@ -256,7 +257,7 @@ bool WireGroup::can_add_up() const {
   });
 }
 
-// Contributes and adds up the buckets for which that is possible without waiting.
+// Contributes and adds up the buckets as far as possible without waiting.
 void WireGroup::advance() {
   for (const size_t end = complete_buckets(); contributed_ < end; ++contributed_)
     contribute(contributed_);
@@ -325,7 +326,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
     }
     wait(watch, &Peer::sums_received, buckets_.size());
     connections_.wait([this] { return connections_.sent(); }, over);
-    // Frames of the next step that have come already stay counted.
+    // Frames of the next step that have already come stay counted.
     for (Peer& peer : peers_) {
       peer.headers -= std::min<size_t>(peer.headers, 1);
       peer.nodes_received -= std::min(peer.nodes_received, buckets_.size());
@@ -355,12 +356,12 @@ std::vector<uint32_t> WireGroup::exchange(uint32_t digest, const Session::Watch&
     std::vector<uint32_t> digests;
     for (const Peer& peer : peers_) digests.push_back(peer.digest);
     if (std::ranges::adjacent_find(digests, std::ranges::not_equal_to()) != digests.end()) {
-      // The caller will close its connections. A member that still waits for another's digest would
-      // never know who differs.
+      // The caller will close its connections. A member that still waits for a digest would then
+      // never know which members differ.
       try {
         tell(1);
       } catch (const Broken&) {
-        // One of them has left: this member knows nevertheless.
+        // A member has left; this member has all digests nevertheless.
       }
     }
     for (Peer& peer : peers_) peer.digests = 0;

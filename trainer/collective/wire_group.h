@@ -22,14 +22,14 @@
 
 namespace muster::collective {
 
-// Members that reach each other by TCP. A buffer is summed in ranges (buckets), from its beginning
-// on. Every member adds up one part of each bucket, in the order of the replicas' tree, and sends
-// it to all others. So each member sends about twice the buffer, however many members there are,
-// and all have the same bits; if the shape's sums are rounded, it sends half as many bytes. While
-// the caller computes, a thread of this class sends the complete part of a large buffer; while the
-// caller is away for long, that thread also receives what the others send.
+// The group of members that are connected by TCP. A buffer is summed in ranges (buckets), from its
+// beginning on. Every member adds up one part of each bucket, in the order of the replicas' tree,
+// and sends it to all others. So each member sends about twice the size of the buffer, with any
+// number of members, and all have the same bits; if the shape's sums are rounded, it sends half as
+// many bytes. While the caller computes, a thread of this class sends the complete part of a large
+// buffer; if the caller is away for long, the thread also receives data from the others.
 //
-// For one caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and
+// For one calling thread. When a peer is gone, or the watch ends the call, calls throw Broken, and
 // the group cannot be used any more.
 class WireGroup {
  public:
@@ -37,9 +37,9 @@ class WireGroup {
 
   static constexpr size_t kBucket = 1 << 18;  // floats: 1 MiB
 
-  // This process is `member` of the shape's and listens at `host`, an address or a name, and one of
-  // `ports` for members of the same identity. `floats` is the size of the buffer, `bucket` the
-  // greatest size of a bucket. Throws Unavailable if it cannot listen there.
+  // This process is member `member` of the shape, and listens on `host`, an address or a name, at
+  // one of `ports` for members with the same identity. `floats` is the size of the buffer, `bucket`
+  // the largest size of a bucket. Throws Unavailable if it cannot listen.
   WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host,
             const group::Identity& identity, const group::PortRange& ports = {},
             size_t bucket = kBucket);
@@ -48,29 +48,30 @@ class WireGroup {
 
   // The endpoint by which the others connect to this member.
   const std::string& endpoint() const { return connections_.endpoint(); }
-  // Connects to all of them, by their endpoints. Throws Broken, for a malformed endpoint too.
+  // Connects to all members by their endpoints. Throws Broken, also for a malformed endpoint.
   void connect(const std::vector<std::string>& endpoints, const Session::Watch& watch);
 
-  // The member's own nodes' sums, to be written before all_reduce().
+  // The sums of the member's own nodes; write them before all_reduce().
   std::span<float> own(size_t node) { return own_[node].all(); }
-  // Says that floats [0, end) of each own() are final. May be called from any thread.
+  // Notes that floats [0, end) of each own() are final. Thread-safe.
   void complete(size_t end);
   std::span<const float> sum() const { return sum_.all(); }
   // Forms sum() over all members; returns the loss sums of all replicas' rows. Throws Broken also
   // if a member is at another step.
   compute::LossSums all_reduce(uint64_t step, const Contribution& contribution,
                                const Session::Watch& watch);
-  // The time that the member reported in the last call; note() is the first member's note in it.
+  // Returns the time that the member reported in the last call. note() returns the first member's
+  // note in the last call.
   double seconds(int member) const;
   // Throws Broken if a member has left, or has sent something impossible.
   void require_intact();
   // The number of bytes sent and received; for the watch of a call.
   uint64_t moved() const { return connections_.moved(); }
   Note note() const;
-  bool compare() const { return headers_.front().compare != 0; }  // as the first member said in it
-  // Tells all members `digest`, and returns what each of them has told, by member. All members call
-  // it between the same steps. If not all digests are equal, it returns only once every member has
-  // them all, or one has left.
+  bool compare() const { return headers_.front().compare != 0; }  // the first member's wish
+  // Sends `digest` to all members, and returns the digests of all members, by member. All members
+  // call it between the same steps. If the digests differ, it returns only after every member has
+  // all of them, or one has left.
   std::vector<uint32_t> exchange(uint32_t digest, const Session::Watch& watch);
   // Copies the content of the buffers from `source` to the members of `targets`. All members call
   // it once, with buffers of the same sizes, before any other exchange.
@@ -89,8 +90,8 @@ class WireGroup {
     // ReplicaSums of the sender's replicas follow.
   };
   struct Peer {
-    std::array<std::vector<std::byte>, kAhead> step_headers;  // of two steps, in turns
-    std::vector<WireFloats> nodes;                            // our part of each of its nodes' sums
+    std::array<std::vector<std::byte>, kAhead> step_headers;  // headers of two steps, in turns
+    std::vector<WireFloats> nodes;  // our part of the sums of each of its nodes
     uint32_t digest = 0;
     // The frames of this call.
     size_t headers = 0, nodes_received = 0, sums_received = 0, states = 0, digests = 0;
@@ -116,30 +117,30 @@ class WireGroup {
   void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected)
       MUSTER_REQUIRES(driving_);
 
-  Mutex driving_;  // whoever moves frames drives: ahead_ or the caller
+  Mutex driving_;  // held by the thread that moves frames: ahead_ or the caller
   const GroupShape shape_;
   const int member_;
   std::vector<int> others_;  // all members but this one
   std::vector<compute::Range> buckets_;
-  std::vector<size_t> own_at_;  // where our part of each bucket lies in what we receive
+  std::vector<size_t> own_at_;  // place of our part of each bucket in the received data
   size_t own_size_ = 0;
   std::vector<WireFloats> own_;
   WireFloats sum_;
   compute::TreeSum tree_;
-  std::vector<const float*> nodes_ MUSTER_GUARDED_BY(driving_);  // those of a bucket's part
+  std::vector<const float*> nodes_ MUSTER_GUARDED_BY(driving_);  // nodes of a bucket's part
   std::vector<Peer> peers_ MUSTER_GUARDED_BY(driving_);          // by member
-  std::vector<Header> headers_;                                  // of the last step
-  std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);         // of a frame that is received, or
-  std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);     // sent
+  std::vector<Header> headers_;                                  // headers of the last step
+  std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);         // parts of a received frame
+  std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);     // parts of a sent frame
   std::span<const std::span<float>> state_ MUSTER_GUARDED_BY(driving_);  // the state being received
   int source_ MUSTER_GUARDED_BY(driving_) = -1;                          // from this member
   // The state of the next call or the one under way. The thread that moves frames, ahead_ or the
   // caller, holds driving_.
-  std::atomic<size_t> complete_{0};                         // floats of our nodes' sums
-  size_t contributed_ MUSTER_GUARDED_BY(driving_) = 0;      // buckets
-  size_t added_ MUSTER_GUARDED_BY(driving_) = 0;            // buckets
-  bool read_ MUSTER_GUARDED_BY(driving_) = false;           // headers_ are those of this call
-  size_t turn_ MUSTER_GUARDED_BY(driving_) = 0;             // this call's place in step_headers
+  std::atomic<size_t> complete_{0};                     // complete floats of our nodes' sums
+  size_t contributed_ MUSTER_GUARDED_BY(driving_) = 0;  // number of buckets
+  size_t added_ MUSTER_GUARDED_BY(driving_) = 0;        // number of buckets
+  bool read_ MUSTER_GUARDED_BY(driving_) = false;       // whether headers_ are those of this call
+  size_t turn_ MUSTER_GUARDED_BY(driving_) = 0;         // this call's place in step_headers
   std::exception_ptr failure_ MUSTER_GUARDED_BY(driving_);  // thrown in ahead_
   std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
   bool stepping_ MUSTER_GUARDED_BY(driving_) = false;  // only frames of steps may come now

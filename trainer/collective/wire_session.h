@@ -16,14 +16,15 @@ Session::Outcome outcome_of(const Unavailable& error, const Session::Watch& watc
 void compare_states(WireGroup& group, uint32_t digest, const Session::Watch& watch,
                     Session::StepResult& result);
 
-// The session of members that reach each other by TCP: each holds the whole state and makes every
-// update.
+// The session of members that are connected by TCP: each member holds the whole state and makes
+// every update.
 class WireSession : public HostSession {
  public:
   // Parameters, then slots.
   using State = std::vector<compute::Floats>;
 
-  // `group` must be connected. `state` is that of `step`. The optimizer must outlive the session.
+  // `group` must be connected. `state` is the state of `step`. The optimizer must outlive the
+  // session.
   WireSession(std::unique_ptr<WireGroup> group, const GroupShape& shape, int member, State state,
               uint64_t step, const compute::Optimizer& optimizer);
 

@@ -16,8 +16,8 @@ class FloatMemory {
 };
 
 // Allocates on cache lines: a vector of sixteen floats that straddles two lines costs twice, which
-// makes a third of an update of parameters. Takes the heap, or other memory, which must outlive
-// what is allocated. A vector that is moved keeps its memory; a copy is made on the heap.
+// makes a third of an update of parameters. Uses the heap, or other memory, which must outlive the
+// allocations. A vector that is moved keeps its memory; a copy is made on the heap.
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;

@@ -17,13 +17,13 @@ struct Device {
 const char* name_of(DeviceKind kind);         // "cpu"
 std::string to_string(const Device& device);  // "cpu:0"
 
-// Returns the devices that a training may ask for in this build: "auto", which are GPUs where there
-// are any, and each kind that has an engine.
+// Returns the devices that a training may ask for in this build: "auto" (GPUs if there are any,
+// else CPUs) and each kind that has an engine.
 const std::vector<std::string>& device_choices();
 
 // Returns the first `count` devices of the kind that `wanted` names; for "auto" some may share a
-// GPU. Throws Invalid (kBadConfig), naming the field of the training, if `wanted` is no device, or
-// if there are too few of the kind that it names: in a build without CUDA there are no GPUs.
+// GPU. Throws Invalid (kBadConfig), which names the field of the training, if `wanted` is no
+// device, or if the process has too few devices of that kind. A build without CUDA has no GPUs.
 std::vector<Device> choose_devices(const std::string& wanted, int count,
                                    const char* field = "device");
 

@@ -11,35 +11,35 @@
 
 namespace muster::compute {
 
-// The engines of a process that train together, or with those of other processes, without the
+// The engines of a process that train together, also with engines of other processes, without the
 // host's memory. Every engine has all parameters and slots and makes every update: the state
-// survives as long as one process does.
+// survives as long as one process lives.
 class EngineGroup {
  public:
-  // A connection between the engines of this group, and with those of other processes. Each
+  // A connection between the engines of this group, and with engines of other processes. Each
   // engine's thread calls the functions for its engine, in turns: ask_sums(), await_sums() and, if
-  // that threw on none of the threads, update(). Before update() the state is unchanged.
+  // await_sums() threw on none of the threads, update(). Before update() the state is unchanged.
   class Link {
    public:
     virtual ~Link() = default;
     // Asks the devices to add up the gradients that all engines have computed, in the order of
-    // tree_sum.h. Both throw Unavailable if another device has failed, or the link has been
-    // abandoned; the link is of no more use then.
+    // tree_sum.h. ask_sums() and await_sums() throw Unavailable if another device has failed, or
+    // the link has been abandoned; the link is then useless.
     virtual void ask_sums(int engine) = 0;
     virtual void await_sums(int engine) = 0;
     // Makes the update of everything.
     virtual void update(int engine, const UpdateArguments& arguments) = 0;
-    // Makes all waits of this process end. Any thread may call it.
+    // Ends all waits of this process. Any thread may call it.
     virtual void abandon() noexcept = 0;
   };
 
-  // Joins the engines, which must outlive the group, of the same model. Returns null unless all of
-  // them are on GPUs. The engines' own parameters are left alone.
+  // Joins engines of the same model, which must outlive the group. Returns null unless all of them
+  // are on GPUs. The engines' own parameters are left alone.
   static std::unique_ptr<EngineGroup> create(std::span<Engine* const> engines,
                                              const Optimizer& optimizer);
-  // Returns the names of the engines' devices, by which other processes tell whether a link is
-  // possible: no two devices have the same one. Returns none, and the reason in `why`, if they
-  // cannot be linked; the reason is empty for CPUs.
+  // Returns the names of the engines' devices; no two devices have the same name. Other processes
+  // use the names to tell whether a link is possible. If the devices cannot be linked, returns no
+  // names, and the reason in `why` (empty for CPUs).
   static std::vector<std::string> link_names(std::span<Engine* const> engines, std::string& why);
   virtual ~EngineGroup() = default;
 
@@ -47,13 +47,14 @@ class EngineGroup {
   // update is being made.
   virtual Memory& parameters() = 0;
   virtual std::span<Memory* const> slots() = 0;
-  // Returns what one engine holds: its parameters, then its slots.
+  // Returns the memory of one engine: its parameters, then its slots.
   virtual std::vector<Memory*> state_of(int engine) = 0;
 
   // Returns an id for one link. Throws Unavailable if devices cannot be linked.
   virtual std::string make_link_id() = 0;
   // Links the devices; all processes must call it. From here on the engines compute with
-  // parameters(). Throws Unavailable if they cannot be linked; what devices.watch throws ends it.
+  // parameters(). Throws Unavailable if the devices cannot be linked, and any error that
+  // devices.watch throws.
   virtual std::unique_ptr<Link> link(const LinkedDevices& devices) = 0;
 };
 

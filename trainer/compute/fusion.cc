@@ -63,7 +63,7 @@ class Finder {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<const Node*>> readers_;  // by value
+  std::vector<std::vector<const Node*>> readers_;  // the index is a value
 };
 
 }  // namespace

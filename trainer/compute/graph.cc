@@ -15,8 +15,8 @@ bool is_softmax(const LayerKind& kind) {
   return activation != nullptr && activation->activation == Activation::softmax;
 }
 
-// Adds layer after layer, and continues after one that does not fit: then the values computed from
-// its output are not known.
+// Adds layer after layer, and continues after a layer that does not fit: the values computed from
+// such a layer's output are not known.
 class Builder {
  public:
   explicit Builder(const ModelSpec& model) : model_(model) {
@@ -130,8 +130,8 @@ class Builder {
     return std::move(shape.output);
   }
 
-  // Returns the shape of the output as far as it follows from the known inputs, if not all are
-  // known.
+  // Returns the shape of the output as far as it follows from the known inputs, if some inputs are
+  // not known.
   std::optional<std::vector<int64_t>> describe_part(int number, const LayerSpec& layer,
                                                     const std::vector<LayerInput>& known) {
     if (const auto* dense = std::get_if<Dense>(&layer.kind)) return {{dense->units}};
@@ -201,7 +201,7 @@ class Builder {
 
   const ModelSpec& model_;
   std::vector<Value> values_;
-  std::vector<bool> known_;  // of values_
+  std::vector<bool> known_;  // for each of values_
   std::vector<Node> nodes_;
   std::vector<ParameterTensor> tensors_;
   std::map<std::string, int> names_;

@@ -10,25 +10,26 @@
 
 namespace muster::compute {
 
-// The static graph that every backend turns into its own program: shapes known, names resolved,
-// what needs a gradient decided. Backend-neutral.
+// The static graph that every backend turns into its own program: shapes known, names resolved, and
+// the values that need a gradient marked. Backend-neutral.
 
 // The output of a layer (value 0: the model's input), for one sample.
 struct Value {
   std::vector<int64_t> shape;
   int64_t width = 0;            // product of shape
-  bool needs_gradient = false;  // something trainable lies at or before it
-  int memory = 0;               // the value in whose memory it lies: itself, unless it is reshaped
+  bool needs_gradient = false;  // this layer, or a layer before it, is trainable
+  int memory = 0;  // the value whose memory holds this value: itself, unless it is reshaped
 };
 
 struct Node {
   std::string name;
   LayerKind kind;
   bool trainable = true;
-  std::vector<int> inputs;              // values
-  int output = 0;                       // a value
-  std::vector<std::string> parameters;  // names in the layout, in the order the layer declares them
-  double multiplications = 0;           // in the forward pass of one sample
+  std::vector<int> inputs;  // indices of values
+  int output = 0;           // index of a value
+  // Names in the layout, in the order in which the layer declares them.
+  std::vector<std::string> parameters;
+  double multiplications = 0;  // in the forward pass of one sample
 };
 
 struct Graph {
@@ -37,8 +38,9 @@ struct Graph {
   ParameterLayout layout;
   LossKind loss;
   int64_t label_count = 0;
-  // The value that the loss is computed from: the last node's output. If the loss takes the softmax
-  // itself (loss.h), it replaces a softmax that ends the model, and this value holds logits.
+  // The value that the loss is computed from: the last node's output. If the loss computes the
+  // softmax itself (loss.h), a softmax at the end of the model is left out, and this value holds
+  // logits.
   int output = 0;
   // Whether predictions are softmax(values[output]).
   bool softmax_predictions = false;
@@ -47,13 +49,13 @@ struct Graph {
   int64_t outputs() const { return values[static_cast<size_t>(output)].width; }
 };
 
-// Builds the graph. Throws Invalid if names or shapes do not fit, with a line for each mismatch
-// that names its layer.
+// Builds the graph. Throws Invalid if names or shapes do not fit; the text has a line for each
+// mismatch, with the layer's name.
 Graph build_graph(const ModelSpec& model);
 
 // The mismatches that build_graph would report, for a model whose data may not be known yet. An
-// empty input_shape and a label_count of 0 are skipped, with all checks that depend on them. A
-// mismatch that only follows from another one is not reported.
+// empty input_shape and a label_count of 0 mean "not known"; the checks that depend on them are
+// skipped. A mismatch that is only a consequence of another mismatch is not reported.
 struct GraphCheck {
   std::vector<Mismatch> mismatches;  // in the order of the layers
   int64_t outputs = 0;               // the loss's inputs for one sample; 0: not known
@@ -62,8 +64,8 @@ struct GraphCheck {
 };
 GraphCheck check_graph(const ModelSpec& model);
 
-// Returns the layout that an Engine of this model will have, without building one (a ps needs no
-// arena).
+// Returns the layout that an Engine of this model will have, without building the engine (a ps
+// needs no arena).
 ParameterLayout make_layout(const ModelSpec& model);
 
 }  // namespace muster::compute

@@ -7,8 +7,9 @@
 namespace muster::compute {
 
 // An engine for a group that keeps parameters and gradients in host memory. If the engine can
-// address that memory, it computes there and nothing is copied; else parameters are copied to its
-// device and gradients back. The destructor gives the engine its own memory again.
+// address host memory, it computes there and nothing is copied; else the parameters are copied to
+// the engine's device, and the gradients back. The destructor gives the engine its own memory
+// again.
 class HostedEngine {
  public:
   // The engine must outlive this object.
@@ -20,7 +21,7 @@ class HostedEngine {
   Engine& engine() { return engine_; }
 
   // Sets the parameters to compute with, layout().size() floats, which must live until others are
-  // loaded. The caller must call it again after each change of them.
+  // loaded. The caller must call load() again after each change of the parameters.
   void load(std::span<float> parameters);
   // Gives the engine its own memory again, with the parameters that were loaded last.
   void release();

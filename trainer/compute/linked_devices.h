@@ -6,13 +6,14 @@
 namespace muster::compute {
 
 // Devices that exchange gradients without the host's memory, as one of their processes sees them.
-// Each process has a run of consecutive ones.
+// Each process has devices with consecutive numbers.
 struct LinkedDevices {
-  int count = 1;   // of all processes
-  int first = 0;   // this process's first one
-  std::string id;  // the same for all processes: from EngineGroup::make_link_id() of one of them
-  // The thread of each device calls it again and again while the device waits for others, so it
-  // must be quick. What it throws ends the wait.
+  int count = 1;  // number of devices in all processes
+  int first = 0;  // number of this process's first device
+  // The same for all processes: one of them gets it from EngineGroup::make_link_id().
+  std::string id;
+  // The thread of each device calls this function again and again while the device waits for
+  // others, so the function must be quick. An error that it throws ends the wait.
   std::function<void()> watch = [] {};
 };
 

@@ -13,25 +13,27 @@
 
 namespace muster::compute {
 
-// The kind of a sample's labels. Objects are floats in a target too; see detection::ObjectList.
+// The kind of a sample's labels. Objects are also given as floats in a target; see
+// detection::ObjectList.
 enum class LabelKind { classes, floats, objects };
-// Returns the kind in the words of messages: "objects with boxes".
+// Returns the kind as messages name it, for example "objects with boxes".
 const char* words_of(LabelKind labels);
 
 // The description of a loss, except for its formula, which the backends implement.
 struct LossDescription {
-  std::string name;  // in the manifest
+  std::string name;  // the name in the manifest
   LabelKind labels = LabelKind::classes;
-  // Whether the loss computes the softmax of the model's output itself. It then replaces a softmax
-  // that ends the layers, and a prediction is that softmax.
+  // Whether the loss computes the softmax of the model's output itself. If so, a softmax at the end
+  // of the layers is left out, and a prediction is the loss's softmax.
   bool takes_softmax = false;
-  // The loss's further means, in the order of LossSums::terms: over rows, or by the loss's weight.
+  // The means that the loss reports besides itself, in the order of LossSums::terms. Each is a mean
+  // over rows or over the loss's weight.
   std::vector<MetricDefinition> terms = {};
   bool terms_by_weight = false;
   // The metrics that an evaluation measures besides the loss and its terms.
   std::vector<Evaluator> evaluators = {};
-  // Whether only models of the catalogue have it, since it needs settings that the manifest has no
-  // fields for.
+  // Whether only models of the catalogue can have this loss, because the manifest has no fields for
+  // its settings.
   bool catalogue_only = false;
 };
 const LossDescription& describe(const LossKind& loss);
@@ -40,10 +42,10 @@ const LossDescription& describe(const LossKind& loss);
 const std::vector<LossKind>& all_losses();
 
 // Returns the metrics of a loss over the rows of `sums`, "loss" first: loss / weight, then each
-// term / rows, or / weight. A mean over nothing is left out: all if there are no rows, those by
-// weight if it is 0, as of a detector whose images have no object to be found.
+// term / rows, or / weight. A mean over nothing is left out: all means if there are no rows, and
+// the means by weight if the weight is 0 (for example a detector with images that have no objects).
 std::vector<Metric> metrics_of(const LossKind& loss, const LossSums& sums);
-// Returns the metrics that metrics_of() gives where there is something to measure.
+// Returns the metrics that metrics_of() gives if no mean is left out.
 std::vector<MetricDefinition> trained_metrics(const LossKind& loss);
 
 // Returns the metrics that an evaluation of a model with this loss measures: "loss" first, its
@@ -51,7 +53,7 @@ std::vector<MetricDefinition> trained_metrics(const LossKind& loss);
 std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss);
 
 // Returns the accumulators of an evaluation of a model. Their metrics, one after the other, are
-// evaluated_metrics(), without those of which the data have nothing to measure.
+// evaluated_metrics() without the metrics for which the data have nothing to measure.
 std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph);
 
 }  // namespace muster::compute

@@ -8,8 +8,8 @@
 
 namespace muster::compute {
 
-// The sums of the loss over some rows, in float64 and in a fixed order. Some of them come from
-// peers and files, so a count that is added up is limited to kMostRows.
+// The sums of the loss over some rows, in float64 and in a fixed order. Sums can come from peers
+// and files, so each added count is limited to kMostRows.
 struct LossSums {
   static constexpr int64_t kMostRows = int64_t{1} << 40;
   static constexpr size_t kMostTerms = 5;
@@ -19,7 +19,7 @@ struct LossSums {
   // of loss defines another weight.
   double weight = 0;
   int64_t rows = 0;
-  // The further sums of the loss, in the order of its terms in loss.cc.
+  // The sums of the loss's terms, in the order of the terms in loss.cc.
   std::array<double, kMostTerms> terms{};
 
   LossSums& operator+=(const LossSums& other) {
@@ -30,7 +30,7 @@ struct LossSums {
     return *this;
   }
   bool operator==(const LossSums&) const = default;
-  // Whether real rows can have these counts; used to check the sums of peers.
+  // Returns whether real rows can give these counts. Used to check sums from peers.
   bool plausible() const {
     return 0 <= rows && rows <= kMostRows && weight >= 0 &&
            weight <= static_cast<double>(kMostRows);

@@ -10,7 +10,7 @@
 
 namespace muster::compute {
 
-// Tells when a device has finished the work that it was asked for.
+// Tells when a device has finished a piece of work.
 class Completion {
  public:
   Completion() = default;  // the work is finished
@@ -32,7 +32,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  virtual size_t size() const = 0;  // in floats
+  virtual size_t size() const = 0;  // number of floats
   // Copy floats [range.begin, range.end) to or from host memory of range.size() floats. Until the
   // caller has waited for the completion, nobody may change either memory or rely on the copy.
   virtual Completion read(Range range, std::span<float> to) const = 0;
@@ -41,7 +41,7 @@ class Memory {
   virtual std::span<float> host_view() = 0;
 };
 
-// Host memory: its own, or a view of other memory, which must outlive it.
+// Host memory: the object's own, or a view of other memory, which must outlive the object.
 class HostMemory : public Memory {
  public:
   explicit HostMemory(size_t floats) : own_(floats), floats_(own_) {}

@@ -229,7 +229,7 @@ class RuleOptimizer : public Optimizer {
   OptimizerSpec spec_;
   ParameterLayout layout_;
   std::vector<std::string> names_;
-  const std::vector<float> l2_;  // of each tensor
+  const std::vector<float> l2_;  // one for each tensor
   const bool whole_tensors_ = compute::needs_whole_tensors(spec_);
   const cpu::Kernels& kernels_;
 };

@@ -54,12 +54,13 @@ using OptimizerKind = std::variant<Sgd, Adam, AdamW, Lamb, RmsProp>;
 // g += factor p, which is the gradient of TensorFlow's regularizer factor / 2 |p|^2.
 struct L2 {
   float factor = 0.0f;
-  // A pattern (common/text/pattern.h) that matches the names of the regularized tensors; empty:
-  // those that the layout says.
+  // A pattern (common/text/pattern.h) that matches the names of the regularized tensors; empty: the
+  // tensors that the layout says.
   std::string tensors;
 };
 
-// A formula, and what any formula may have beside it. L2 comes first, then clipping.
+// A formula, and the settings that can be combined with any formula. L2 is applied first, then
+// clipping.
 struct OptimizerSpec {
   OptimizerSpec() = default;
   template <typename Kind>
@@ -68,32 +69,32 @@ struct OptimizerSpec {
 
   OptimizerKind kind;
   std::optional<L2> l2;
-  // g is at most this in either direction.
+  // Each g is limited to [-clip_value, clip_value].
   std::optional<float> clip_value;
   // g of a tensor is multiplied by clip_norm / |g| if its norm is larger. Not with Lamb.
   std::optional<float> clip_norm;
-  // The decay of a moving average of the parameters, e += (1 - decay) (p - e) after each update,
-  // which is the last slot. It begins with the parameters.
+  // The decay of a moving average of the parameters: e += (1 - decay) (p - e) after each update.
+  // The average is the last slot, and its first value is the parameters.
   std::optional<double> average;
 };
 
 // The name of the slot with the moving average.
 inline constexpr const char* kAverageSlot = "average";
-// No optimizer has more slots: two of a formula and the average.
+// The largest number of slots of an optimizer: two of the formula and the average.
 inline constexpr size_t kMostSlots = 3;
 
-// Returns the names of the slots, buffers like the parameters, in which an optimizer keeps what it
-// remembers ("m", "v"); the moving average comes last.
+// Returns the names of an optimizer's slots, for example "m" and "v": buffers with the layout of
+// the parameters that keep values from one update to the next. The moving average comes last.
 std::vector<std::string> slot_names_of(const OptimizerSpec& spec);
 
 struct UpdateRule;  // update_rule.h
 
-// Whether the update of a float depends on other floats of its tensor. Then a process that updates
-// a part of the parameters must have whole tensors.
+// Whether the update of a float depends on other floats of its tensor. If so, a process that
+// updates a part of the parameters must have whole tensors.
 bool needs_whole_tensors(const OptimizerSpec& spec);
 
-// Returns the ranges that parameter servers, or others who share the work, update: ranges of rows,
-// or of whole tensors if the optimizer needs them.
+// Returns the ranges for parameter servers, or others that share the work of an update. The ranges
+// consist of rows, or of whole tensors if the optimizer needs whole tensors.
 std::vector<Range> shard_ranges(const OptimizerSpec& spec, const ParameterLayout& layout,
                                 int shards);
 
@@ -117,16 +118,17 @@ struct UpdateArguments {
 // Sums of squares over a piece of a tensor.
 struct Squares {
   double parameters = 0;  // only for Lamb
-  double direction = 0;   // of u, the direction of Lamb's update, or of g, which is to be clipped
+  // Lamb: of u, the direction of the update; else of g, which is to be clipped.
+  double direction = 0;
   Squares& operator+=(const Squares& other);
 };
 
 // An update rule over ranges of the flat buffers. Trainable parameters are updated by the rule,
 // frozen ones are left alone, and state follows `state_momentum`. Thread-safe for disjoint ranges:
-// there is no state except the slots, which the caller owns.
+// the only state is the slots, which the caller owns.
 class Optimizer {
  public:
-  // Throws Invalid if the pattern of `l2` is in the name of no trainable tensor.
+  // Throws Invalid if the pattern of `l2` matches the name of no trainable tensor.
   static std::unique_ptr<Optimizer> create(const OptimizerSpec& spec,
                                            const ParameterLayout& layout);
   virtual ~Optimizer() = default;
@@ -135,8 +137,8 @@ class Optimizer {
 
   // Returns slot_names_of(spec()).
   virtual const std::vector<std::string>& slot_names() const = 0;
-  // Writes the values that a slot starts with to `values`, for the same floats of the layout as
-  // `parameters` are.
+  // Writes the initial values of a slot to `values`; `values` and `parameters` are the same floats
+  // of the layout.
   virtual void start_slot(size_t slot, std::span<const float> parameters,
                           std::span<float> values) const = 0;
   // Returns the slot that is a moving average of the trainable parameters, if there is one.
@@ -144,8 +146,8 @@ class Optimizer {
     return spec().average ? std::optional(slot_names().size() - 1) : std::nullopt;
   }
 
-  // Updates [range.begin, range.end) of the layout. Each span is the memory of that range alone
-  // (range.size() floats); `slots` has slot_names().size() of them. Throws Invalid for other sizes,
+  // Updates [range.begin, range.end) of the layout. Each span is the memory of this range alone
+  // (range.size() floats); `slots` has slot_names().size() spans. Throws Invalid for other sizes,
   // and if the optimizer needs whole tensors, has no ratios and the range cuts a tensor.
   virtual void apply(Range range, const UpdateArguments& arguments, std::span<float> parameters,
                      std::span<const float> gradients,
@@ -157,10 +159,9 @@ class Optimizer {
 
   bool needs_whole_tensors() const { return compute::needs_whole_tensors(spec()); }
   virtual const ParameterLayout& layout() const = 0;
-  // Used only by an optimizer that needs whole tensors, before it is applied. Returns the squares
-  // that a piece of a trainable tensor adds to those of the tensor; `tensor` is its index in the
-  // layout, and the piece has at most TensorRatios::kChunk floats. The memory is as for apply();
-  // none of it is written.
+  // Used only by an optimizer that needs whole tensors, before apply(). Returns the sums of squares
+  // of one piece of a trainable tensor; `tensor` is the tensor's index in the layout, and the piece
+  // has at most TensorRatios::kChunk floats. The memory is as for apply(); nothing is written.
   virtual Squares measure(size_t tensor, Range piece, const UpdateArguments& arguments,
                           std::span<const float> parameters, std::span<const float> gradients,
                           std::span<const std::span<const float>> slots) const = 0;

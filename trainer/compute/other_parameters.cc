@@ -22,7 +22,7 @@ OtherParameters::~OtherParameters() {
     try {
       engine_.parameters().write({0, copy_.size()}, copy_).wait();
     } catch (const std::runtime_error&) {
-      // A device that has failed says so again with the next work.
+      // A device that has failed throws again at the next piece of work.
     }
     return;
   }

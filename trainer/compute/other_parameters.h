@@ -7,8 +7,8 @@
 
 namespace muster::compute {
 
-// While it lives, an engine computes with other parameters than those it is trained with. These
-// stay as they are, also where others read them meanwhile.
+// While this object lives, an engine computes with other parameters than the trained ones. The
+// trained parameters do not change, also for others that read them in the meantime.
 class OtherParameters {
  public:
   // `parameters`, layout().size() floats aligned as Floats are, and the engine must outlive it.
@@ -20,7 +20,7 @@ class OtherParameters {
  private:
   Engine& engine_;
   std::span<float> before_;  // the memory that the engine used, if the host can address it
-  Floats copy_;              // what was in it, if the host cannot
+  Floats copy_;              // a copy of that memory, if the host cannot address it
 };
 
 }  // namespace muster::compute

@@ -35,8 +35,8 @@ void check_names(const std::vector<ParameterTensor>& tensors) {
   }
 }
 
-// Returns the border nearest to `at` on a row of the tensor that `at` falls into, or on the
-// beginning of this tensor or of the next one.
+// Returns the border nearest to `at`: the beginning of a row of the tensor that contains `at`, of
+// this tensor, or of the next tensor.
 size_t border_at(const std::vector<ParameterTensor>& tensors, ParameterLayout::Borders borders,
                  size_t at) {
   const bool whole = borders == ParameterLayout::Borders::tensors;

@@ -14,7 +14,7 @@ namespace muster::compute {
 // first), so that a prefix is complete early in the backward pass. There are three segments, one
 // after the other: trainable, frozen, state. Tensors start at multiples of 64 floats (256 bytes);
 // the padding between them is zero and stays zero. A ps shard, a collective's bucket and an
-// optimizer's launch are ranges of it.
+// optimizer's launch are ranges of the buffer.
 
 enum class Segment { trainable, frozen, state };
 
@@ -24,7 +24,7 @@ inline int64_t row_floats(const std::vector<int64_t>& shape) {
 }
 
 struct Range {
-  size_t begin = 0;  // in floats
+  size_t begin = 0;  // first float
   size_t end = 0;
   size_t size() const { return end - begin; }
   bool operator==(const Range&) const = default;
@@ -38,8 +38,8 @@ struct ParameterTensor {
   size_t count = 0;   // product of shape
   Initializer initializer;
   float weight_decay_multiplier = 1.0f;  // 0 for biases and normalization
-  // Whether L2 without a pattern regularizes it: the kernels of dense and conv2d layers, as in the
-  // TF Object Detection API.
+  // Whether L2 without a pattern regularizes this tensor: true for the kernels of dense and conv2d
+  // layers, as in the TF Object Detection API.
   bool regularized = false;
   float state_momentum = 0.0f;  // state segment: new = momentum * old + (1 - momentum) * batch
 
@@ -60,9 +60,9 @@ class ParameterLayout {
   size_t size() const { return size_; }  // floats, padding included: the length of every buffer
   size_t parameter_count() const;        // without padding
 
-  // Cuts the buffer into `shards` contiguous ranges of nearly equal size. Their borders lie on rows
-  // of tensors, or on whole tensors, so that none is cut. Some ranges may be empty if there are
-  // fewer rows, or tensors, than shards.
+  // Cuts the buffer into `shards` contiguous ranges of nearly equal size. The ranges consist of
+  // whole rows of tensors, or of whole tensors. Some ranges may be empty if there are fewer rows,
+  // or tensors, than shards.
   enum class Borders { rows, tensors };
   std::vector<Range> partition(int shards, Borders borders = Borders::rows) const;
 

@@ -7,8 +7,8 @@
 
 namespace muster::compute {
 
-// Counter-based randomness: a value is a function of a key and a counter, so no order of computing
-// and no partition over replicas or threads can change it.
+// Counter-based randomness: a value is a function of a key and a counter, so the order of the
+// computation and the partition over replicas or threads cannot change the value.
 
 // The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
 constexpr uint64_t kGolden64 = 0x9E3779B97F4A7C15u;

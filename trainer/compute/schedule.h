@@ -11,7 +11,7 @@ namespace muster::compute {
 struct Constant {};
 struct Piecewise {  // values[i] while step <= boundaries[i], values.back() after
   std::vector<uint64_t> boundaries;
-  std::vector<double> values;  // one more than boundaries; replace learning_rate
+  std::vector<double> values;  // one more than boundaries; used instead of learning_rate
 };
 struct Exponential {  // lr * rate^(step / decay_steps); staircase: floor of the quotient
   uint64_t decay_steps = 1;
@@ -26,7 +26,7 @@ struct Schedule {
   double learning_rate = 0.001;
   std::variant<Constant, Piecewise, Exponential, Cosine> shape;
   // For the first steps the rate is linear, lr * (step + 1) / warmup_steps; the shape starts after
-  // them. Keras takes the rate of the step before, so that its first update changes nothing.
+  // these steps. Keras uses the rate of the previous step, so its first update changes nothing.
   uint64_t warmup_steps = 0;
   double at(uint64_t step) const;
 };

@@ -7,8 +7,8 @@ namespace muster::compute {
 struct Graph;   // graph.h
 struct Window;  // models/model_spec.h
 
-// A window's way over one sample's image of [height, width, channels]; see layers/window.h, whose
-// Geometry this is in plain numbers.
+// How a window moves over one sample's image of [height, width, channels]: the Geometry of
+// layers/window.h in plain numbers.
 struct Sliding {
   int64_t height = 0, width = 0, channels = 0;
   int64_t out_height = 0, out_width = 0;
@@ -17,7 +17,7 @@ struct Sliding {
   int64_t top = 0, left = 0;    // zeros before the image
 };
 
-// Returns the way of `window` over a value, which is an image.
+// Returns how `window` moves over a value, which is an image.
 Sliding sliding_of(const Window& window, const Graph& graph, int value);
 // Returns a window that covers the whole of a value, which is an image.
 Window whole_image(const Graph& graph, int value);

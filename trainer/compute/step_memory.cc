@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kFloat = 4, kHalf = 2;
 
-// Returns the bytes of each number of a value; 0 where the value is not kept.
+// Returns, for each value, the bytes of one number; 0 if the value is not kept.
 std::vector<int64_t> bytes_of_values(const Graph& graph, Precision precision) {
   std::vector<int64_t> bytes(graph.values.size());
   for (size_t i = 0; i < bytes.size(); ++i)

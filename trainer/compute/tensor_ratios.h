@@ -11,14 +11,14 @@ namespace muster::compute {
 
 // Measures the tensors of a range for an optimizer that needs whole tensors: the sums that each
 // tensor's ratio is computed from, chunk by chunk, in any order and on any threads. The chunks are
-// counted from the beginning of their tensor and added in their order, so that neither threads nor
-// the range change a bit. An update has two passes: first all chunks are measured, then any piece
-// of the range can be applied with the ratios.
+// counted from the beginning of their tensor and added in this order, so neither the threads nor
+// the range change the bits. An update has two passes: first all chunks are measured, then any
+// piece of the range can be applied with the ratios.
 class TensorRatios {
  public:
   static constexpr size_t kChunk = 1024;  // floats
 
-  // Throws Invalid where the range holds a part of a trainable tensor.
+  // Throws Invalid if the range contains only a part of a trainable tensor.
   TensorRatios(const ParameterLayout& layout, Range range);
 
   Range range() const { return range_; }

@@ -17,7 +17,8 @@ Subtree Subtree::second() const {
 
 namespace {
 
-constexpr size_t kBlock = 1024;  // floats: rounded while the first-level cache has them
+// In floats; a block stays in the first-level cache while it is rounded.
+constexpr size_t kBlock = 1024;
 
 void add_nodes(Subtree node, int begin, int end, std::vector<Subtree>& nodes) {
   if (node.end <= begin || end <= node.begin) return;
@@ -61,7 +62,7 @@ TreeSum::TreeSum(std::vector<Subtree> pieces, size_t block, bool rounded)
 }
 
 // Returns the index of the node's sum. There is one block for each level: the right side's sum is
-// written after the left side's and must not overwrite it.
+// written after the left side's sum and must not overwrite it.
 size_t TreeSum::plan(Subtree node, const std::vector<Subtree>& pieces, size_t level) {
   const auto found = std::find(pieces.begin(), pieces.end(), node);
   if (found != pieces.end()) return static_cast<size_t>(found - pieces.begin());

@@ -12,26 +12,26 @@ struct Arithmetic;
 
 namespace muster::compute {
 
-// The sum of floats depends on the order of the additions. Here the order is that of one binary
-// tree, which follows from the number of leaves alone: a node of n > 1 leaves is the sum of its
-// first half, as many leaves as the largest power of two below n, and of the rest. So any process
-// may add up the leaves under one node beforehand: the total has the same bits.
+// The sum of floats depends on the order of the additions. Here a binary tree gives the order, and
+// the tree follows from the number of leaves alone: a node of n > 1 leaves is the sum of its first
+// part (the largest power of two below n leaves) and of the rest. So any process may first add up
+// the leaves under one node: the total has the same bits.
 //
 // If sums are `rounded`, every leaf and the sum at every node, the last one included, is rounded to
-// bfloat16 (to the nearest, ties to even) by its reader. So a sum may have been rounded already, to
-// be sent in two bytes; the place of the rounding does not change the bits either.
+// bfloat16 (to the nearest, ties to even) by its reader. A sum may also be rounded earlier, so that
+// it can be sent in two bytes; this does not change the bits of the total.
 
 // A node, given by the leaves under it.
 struct Subtree {
   int begin = 0;
   int end = 0;
   int size() const { return end - begin; }
-  Subtree first() const;  // precondition of both: size() > 1
+  Subtree first() const;  // precondition of first() and rest(): size() > 1
   Subtree second() const;
   bool operator==(const Subtree&) const = default;
 };
 
-// Returns the fewest nodes of the tree over `leaves` that together are [begin, end), in order.
+// Returns the smallest set of nodes of the tree over `leaves` that covers [begin, end), in order.
 std::vector<Subtree> cover(int leaves, int begin, int end);
 
 // The arithmetic of one node, on any range of the buffers.
@@ -40,9 +40,9 @@ class TreeArithmetic {
   explicit TreeArithmetic(bool rounded);
 
   bool rounded() const { return rounded_; }
-  // Writes the sum to `to`, rounded where sums are; as many floats as `to` has. `sum` may be `to`.
+  // Copies to.size() floats of the sum to `to`, rounded if sums are rounded. `sum` may be `to`.
   void read(const float* sum, std::span<float> to) const;
-  // to = left + right, rounding both first where sums are rounded; either may be `to`.
+  // to = left + right; both are rounded first if sums are rounded. `left` or `right` may be `to`.
   void add(const float* left, const float* right, std::span<float> to) const;
 
  private:
@@ -50,21 +50,22 @@ class TreeArithmetic {
   const bool rounded_;
 };
 
-// Adds up blocks of buffers. Each buffer is the sum under one node, whether rounded yet or not.
+// Adds up blocks of buffers. Each buffer is the sum under one node, already rounded or not.
 class TreeSum {
  public:
-  // `pieces` are in order and together all leaves (as cover() returns them). `block` is the largest
-  // number of floats for one call of sum().
+  // `pieces` are in order, and together they are all leaves (as cover() returns them). `block` is
+  // the largest number of floats for one call of sum().
   TreeSum(std::vector<Subtree> pieces, size_t block, bool rounded = false);
 
   size_t block() const { return block_; }
   // Returns the sum of floats [at, at + size) of each piece's buffer: a pointer into the only
-  // buffer, or into our own memory, valid until the next call. It is rounded where sums are.
+  // buffer, or into this object's memory, valid until the next call. The sum is rounded if sums are
+  // rounded.
   const float* sum(std::span<const float* const> buffers, size_t at, size_t size);
 
  private:
-  // to = left + right; each is the index of a buffer, or (from pieces.size() on) of a block of our
-  // own.
+  // to = left + right; each is the index of a buffer, or (from pieces.size() on) of a block of this
+  // object.
   struct Addition {
     size_t left, right, to;
   };

@@ -7,21 +7,21 @@ namespace muster::compute {
 
 enum class Rule : int32_t { sgd, momentum, nesterov, adam, rms_prop };
 
-// An optimizer's formula for one tensor and one update, with every scalar worked out, for the inner
-// loop of any backend; see optimizer.h for the formulas.
+// An optimizer's formula for one tensor and one update, with every scalar already computed, for the
+// inner loop of any backend; see optimizer.h for the formulas.
 struct UpdateRule {
   Rule rule = Rule::sgd;
   float gradient_scale = 1.0f;  // 1 / rows
-  // If `shaped`, the formula takes, in place of the mean gradient g, that of L2 and clipping:
-  // clip_factor * (g + l2 * p, at most `most` in either direction).
+  // If `shaped`, the formula uses, in place of the mean gradient g, the gradient after L2 and
+  // clipping: clip_factor * (g + l2 * p, limited to [-most, most]).
   bool shaped = false;
   float l2 = 0.0f;
   float most = std::numeric_limits<float>::infinity();
   float clip_factor = 1.0f;
-  bool averaged = false;       // there is a moving average, and
+  bool averaged = false;       // whether there is a moving average
   float average_taken = 0.0f;  // average += average_taken * (p - average) after the update
-  float rate = 0.0f;           // learning rate with multiplier; Adam: and the bias corrections
-  float decay = 0.0f;          // p -= decay * p, first
+  float rate = 0.0f;   // learning rate with its multiplier and, for Adam, the bias corrections
+  float decay = 0.0f;  // p -= decay * p, first
   float momentum = 0.0f;
   float beta1 = 0.0f, beta2 = 0.0f;  // RmsProp: beta2 is its decay
   float epsilon = 0.0f;

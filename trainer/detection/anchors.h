@@ -29,7 +29,7 @@ struct SsdAnchorSettings {
   bool operator==(const SsdAnchorSettings&) const = default;
 };
 
-// The grid of a layer of the network on which anchors stand.
+// The grid of anchors of a layer of the network.
 struct FeatureMap {
   int height = 0;
   int width = 0;
@@ -37,15 +37,15 @@ struct FeatureMap {
   bool operator==(const FeatureMap&) const = default;
 };
 
-// Returns for each layer how many anchors stand on each cell of its grid. Throws Invalid for
-// settings that make no anchors.
+// Returns for each layer the number of anchors in each cell of its grid. Throws Invalid for
+// settings without anchors.
 std::vector<int> anchors_per_cell(const SsdAnchorSettings& settings);
 
 // Returns the anchors of all layers, boxes [n, 4]: layer by layer, in a layer row by row of the
-// grid, and in a cell in the order of the aspect ratios, with the interpolated one last. An anchor
-// stands on the centre of its cell, and may reach beyond the image. The image's size in pixels
-// only says how long its sides are relative to each other. Throws Invalid for settings that make
-// no anchors, and where there is not one feature map for each layer.
+// grid, and in a cell in the order of the aspect ratios, with the interpolated one last. An
+// anchor's centre is the centre of its cell; an anchor may reach beyond the image. Only the ratio
+// of the image's sides matters, not its size in pixels. Throws Invalid for settings without
+// anchors, and unless there is one feature map for each layer.
 std::vector<float> ssd_anchors(const SsdAnchorSettings& settings,
                                std::span<const FeatureMap> feature_maps, int image_height,
                                int image_width);

@@ -8,7 +8,8 @@ namespace muster::detection {
 
 namespace {
 
-// Returns the largest value that is above 0, else 0. Eight maxima side by side are vectors.
+// Returns the largest value if it is above 0, else 0. Eight maxima side by side let the compiler
+// use vectors.
 float largest_of(std::span<const float> values) {
   constexpr size_t kLanes = 8;
   std::array<float, kLanes> lanes{};
@@ -41,7 +42,7 @@ void ArgmaxMatcher::add_row(std::span<const float> similarities, bool claims) {
   const float* values = similarities.data();
   float* largest = largest_.data();
   int32_t* rows = row_.data();
-  // One loop for both would be no loop of vectors.
+  // The compiler could not vectorize one loop for both.
   for (size_t i = 0; i < largest_.size(); ++i) rows[i] = values[i] > largest[i] ? row : rows[i];
   for (size_t i = 0; i < largest_.size(); ++i)
     largest[i] = values[i] > largest[i] ? values[i] : largest[i];

@@ -7,9 +7,9 @@
 
 namespace muster::detection {
 
-// ArgmaxMatcher marks a column that is matched with no row by one of these.
+// ArgmaxMatcher's marks for a column that is not matched with a row.
 constexpr int32_t kUnmatched = -1;  // background
-constexpr int32_t kIgnored = -2;    // neither background nor a row's
+constexpr int32_t kIgnored = -2;    // neither background nor matched
 
 // The settings of the TF Object Detection API's argmax_matcher, with its names.
 // Preconditions: 0 < matched_threshold, unmatched_threshold <= matched_threshold, and they differ
@@ -26,21 +26,21 @@ struct MatcherSettings {
 };
 
 // Matches each column of a matrix of similarities (the anchors) with a row (the ground-truth boxes)
-// or with none. A column belongs to the row to which it is most similar, the first of equals, if
-// the thresholds say so. Then, with force_match_for_each_row, each row gets the column that is most
-// similar to it, the first of equals, whatever the thresholds say and whose the column was; where
-// several rows claim a column, the first row gets it.
-// The rows come one by one, so the matrix is never in memory. A similarity that is NaN is less than
-// every other. Unlike TensorFlow's matcher, which gives column 0 to a row that is similar to no
-// column at all, this one forces nothing for such a row.
+// or with none. A column is matched with the row to which it is most similar (the first of equals),
+// if the thresholds allow it. Then, with force_match_for_each_row, each row gets the column that is
+// most similar to it (the first of equals), whatever the thresholds say and even if the column was
+// matched with another row; if several rows claim a column, the first row gets it. The rows come
+// one by one, so the matrix is never in memory. A similarity that is NaN is less than every other.
+// Unlike TensorFlow's matcher, which gives column 0 to a row that is similar to no column, this
+// matcher forces nothing for such a row.
 class ArgmaxMatcher {
  public:
   ArgmaxMatcher(const MatcherSettings& settings, size_t columns);
 
   // Forgets all rows.
   void start();
-  // `similarities` has one value for each column. A row that does not `claim` is matched by the
-  // thresholds alone.
+  // `similarities` has one value for each column. A row without `claims` is matched only by the
+  // thresholds.
   void add_row(std::span<const float> similarities, bool claims);
   // Writes for each column the row that it is matched with, kUnmatched or kIgnored. Without rows
   // all columns are unmatched.

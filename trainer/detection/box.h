@@ -8,8 +8,8 @@
 
 namespace muster::detection {
 
-// A box by its borders, in the order and with the names of the TF Object Detection API. The unit is
-// the image's height and width (0 to 1) where nothing else is said. A proper box has ymin < ymax
+// A box by its borders, in the order and with the names of the TF Object Detection API. Unless
+// stated otherwise, the unit is the image's height and width (0 to 1). A proper box has ymin < ymax
 // and xmin < xmax, and may reach beyond the image. Lists of boxes are floats [n, 4] in this order.
 struct Box {
   float ymin = 0;
@@ -49,7 +49,7 @@ MUSTER_INLINE float shared_area(const Box& a, const Box& b) {
   return std::max(height, 0.0f) * std::max(width, 0.0f);
 }
 
-// Returns the box with exchanged borders put right.
+// Returns the box with exchanged borders corrected.
 MUSTER_INLINE Box upright(const Box& box) {
   return {std::min(box.ymin, box.ymax), std::min(box.xmin, box.xmax), std::max(box.ymin, box.ymax),
           std::max(box.xmin, box.xmax)};
@@ -64,8 +64,8 @@ MUSTER_INLINE float iou(const Box& a, const Box& b) {
   return both > 0 && ratio > 0 ? ratio : 0;
 }
 
-// Returns the part of the box that lies in the window. A box beside the window becomes one without
-// area on the window's border.
+// Returns the part of the box that lies in the window. A box outside of the window becomes a box
+// without area on the window's border.
 inline Box clip(const Box& box, const Box& window) {
   return {std::clamp(box.ymin, window.ymin, window.ymax),
           std::clamp(box.xmin, window.xmin, window.xmax),

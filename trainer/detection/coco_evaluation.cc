@@ -18,7 +18,7 @@ namespace {
 enum AreaRange : size_t { kAll, kSmall, kMedium, kLarge };
 constexpr std::array<CocoAreas, 4> kRanges = {
     CocoAreas{0, 1e10}, {0, 32.0 * 32}, {32.0 * 32, 96.0 * 96}, {96.0 * 96, 1e10}};
-constexpr int32_t kMostDetections = 100;  // of a class in an image
+constexpr int32_t kMostDetections = 100;  // most detections of a class in an image
 constexpr int kRecalls = 101;
 
 // A key by which higher scores come first, and NaN last.
@@ -26,7 +26,7 @@ std::pair<bool, double> falling(double score) {
   return std::isnan(score) ? std::pair(true, 0.0) : std::pair(false, -score);
 }
 
-// Returns what has this label, of things in the order of their labels.
+// Returns the items with this label from items sorted by label.
 template <typename T>
 std::span<const T> of_label(const std::vector<T>& things, int32_t label) {
   const auto first = std::ranges::lower_bound(things, label, {}, &T::label);
@@ -34,7 +34,7 @@ std::span<const T> of_label(const std::vector<T>& things, int32_t label) {
   return {first, last};
 }
 
-// A mean over what there is; -1 if there is nothing.
+// A mean over the added values; -1 if there are none.
 struct Mean {
   double sum = 0;
   int64_t count = 0;

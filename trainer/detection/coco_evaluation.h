@@ -8,7 +8,7 @@
 
 namespace muster::detection {
 
-// A box in pixels of its image, as COCO's files have it: the left upper corner and the size.
+// A box in pixels of its image, in COCO's form: the upper left corner and the size.
 struct CocoBox {
   double x = 0;
   double y = 0;
@@ -27,25 +27,25 @@ struct CocoDetection {
 struct CocoObject {
   int32_t label = 0;
   CocoBox box;
-  double area = 0;     // in pixels; of the object's mask where it has one, else of its box
+  double area = 0;     // area in pixels: of the object's mask if it has one, else of its box
   bool crowd = false;  // many objects: any number of detections may match it, and none counts
-  // Whether the object may be found or not: a detection that matches it does not count. pycocotools
-  // overwrites this field with iscrowd; without that its numbers are these.
+  // Whether the object is optional: a detection that matches it does not count. pycocotools
+  // overwrites this field with iscrowd; apart from that its numbers are the same.
   bool ignore = false;
 };
 
-// COCO's twelve numbers, each from 0 to 1, or -1 where there are no objects to find. An average
+// COCO's twelve numbers, each from 0 to 1, or -1 if there are no objects to find. An average
 // precision (AP) is the mean over recalls 0, 0.01, ..., 1 of the highest precision at that recall
-// or a higher one. An average recall (AR) is the mean of the recalls of the best so many detections
-// of a class in each image, 100 where nothing else is said. Both are means over the classes that
-// have objects, and over the IoU thresholds 0.5, 0.55, ..., 0.95 where nothing else is said.
+// or a higher one. An average recall (AR) is the mean of the recalls of a class's best detections
+// in each image: the best 100, unless stated otherwise. Both are means over the classes that have
+// objects and, unless stated otherwise, over the IoU thresholds 0.5, 0.55, ..., 0.95.
 struct CocoMetrics {
   double ap = -1;
   double ap50 = -1;  // at IoU 0.5
   double ap75 = -1;
-  double ap_small = -1;   // of objects up to 32 x 32 pixels
-  double ap_medium = -1;  // from there to 96 x 96
-  double ap_large = -1;   // from there on
+  double ap_small = -1;   // for objects up to 32 x 32 pixels
+  double ap_medium = -1;  // for objects from 32 x 32 to 96 x 96 pixels
+  double ap_large = -1;   // for objects from 96 x 96 pixels on
   double ar1 = -1;        // with the best detection of a class in each image
   double ar10 = -1;
   double ar100 = -1;
@@ -56,13 +56,13 @@ struct CocoMetrics {
 };
 
 // Evaluates detections as COCO does (https://cocodataset.org/#detection-eval, and COCOeval of
-// pycocotools, with boxes): its numbers are pycocotools' own. They do not depend on the order in
-// which images were added, for ties of scores are decided by the images' ids.
-// Boxes that are not finite overlap nothing; a score that is NaN is the lowest.
+// pycocotools, with boxes): the numbers equal those of pycocotools. They do not depend on the order
+// in which images were added, because the images' ids decide between equal scores. Boxes that are
+// not finite overlap nothing; a score that is NaN is the lowest.
 class CocoEvaluation {
  public:
-  // `labels` are the classes to evaluate. What has another label is left out. Throws Invalid if a
-  // label is there twice.
+  // `labels` are the classes to evaluate. Detections and objects with other labels are left out.
+  // Throws Invalid if a label occurs twice.
   explicit CocoEvaluation(std::vector<int32_t> labels);
 
   // Takes the results of an image, which may have neither detections nor objects. Where scores are
@@ -76,7 +76,7 @@ class CocoEvaluation {
  private:
   static constexpr size_t kAreas = 4;  // all, small, medium, large
 
-  // A detection, and by bits for each IoU threshold whether it matches an object and whether it is
+  // A detection. A bit for each IoU threshold says whether it matches an object, and whether it is
   // left out.
   struct Ranked {
     double score = 0;
@@ -87,7 +87,7 @@ class CocoEvaluation {
   };
   struct PerClass {
     std::vector<Ranked> detections;
-    std::array<int64_t, kAreas> objects{};  // that are to be found
+    std::array<int64_t, kAreas> objects{};  // number of objects to find
   };
   struct Curve;
 

@@ -14,7 +14,7 @@ constexpr size_t kCocoThresholds = 10;
 // Returns the IoU thresholds 0.5, 0.55, ..., 0.95, with the rounding of pycocotools.
 std::array<double, kCocoThresholds> coco_thresholds();
 
-// Whether detections match objects, by bits for each threshold.
+// Whether a detection matches an object: one bit for each threshold.
 struct CocoMatch {
   uint16_t matched = 0;
   uint16_t ignored = 0;  // the detection neither helps nor harms
@@ -27,14 +27,14 @@ struct CocoAreas {
 };
 
 // Matches the detections of a class in an image with its objects. At each threshold, a detection
-// takes the object of the largest IoU of those that nobody has taken yet, the last of equals; one
-// that is to be ignored (also for its area) only if there is no other; crowds may be taken often.
+// takes the free object with the largest IoU, the last of equals. It takes an ignored object (also
+// ignored because of its area) only if there is no other. Crowds may be taken several times.
 class CocoMatcher {
  public:
-  // `detections` are by falling score.
+  // Precondition: `detections` are sorted by falling score.
   CocoMatcher(std::span<const CocoDetection> detections, std::span<const CocoObject> objects);
 
-  // Writes the match of each detection. Returns how many objects are not to be ignored.
+  // Writes the match of each detection. Returns the number of objects that are not ignored.
   int64_t match(const CocoAreas& areas, std::span<CocoMatch> matches) const;
 
  private:

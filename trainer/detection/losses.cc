@@ -19,8 +19,8 @@ size_t width_of(std::span<const float> logits, std::span<const int32_t> labels) 
   return labels.empty() ? 0 : logits.size() / labels.size();
 }
 
-// Returns exp(x) for x <= 0, by the polynomial of the Cephes library: within 2e-7 of it, and not
-// below 1e-38. Loops of it become loops of vectors, which they do not with std::exp.
+// Returns exp(x) for x <= 0, by the polynomial of the Cephes library: with an error of at most
+// 2e-7, and not below 1e-38. The compiler can vectorize loops with it, but not loops with std::exp.
 inline float exp_of_negative(float x) {
   constexpr float kRound = 12582912;  // 1.5 * 2^23: a sum with it has no fraction
   const float clamped = x < -87.0f ? -87.0f : x;
@@ -42,10 +42,10 @@ float logistic(float x) {
   return (x >= 0 ? 1.0f : small) / (1.0f + small);
 }
 
-// Goes through the logits in blocks, in loops of vectors. For the label, max(x, 0) - x is max(-x,
-// 0). One logarithm is taken of a product of many terms, for it costs more than the rest; a term is
-// at most 2, and a double holds 2^1023. Four products and sums side by side need not wait for each
-// other.
+// Goes through the logits in blocks, in vectorized loops. For the label, max(x, 0) - x is max(-x,
+// 0). One logarithm is taken of a product of many terms, because the logarithm costs more than
+// everything else; a term is at most 2, and a double holds 2^1023. Four products and sums side by
+// side do not wait for each other.
 double sigmoid_loss(std::span<const float> logits, int32_t label) {
   constexpr size_t kBlock = 256;
   constexpr size_t kLanes = 4;

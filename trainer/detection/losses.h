@@ -8,13 +8,13 @@ namespace muster::detection {
 
 // The losses of the anchors of an image, or of many images one after another. a is the number of
 // anchors, w the number of logits of each: the classes, and the background where it has a logit. A
-// label says by its index which of an anchor's w logits should be large.
+// label is the index of the logit that should be large.
 //
-// Losses are computed for all anchors, and gradients only for those that hard-example mining leaves
-// (see hard_example_miner.h): so there are two functions for each. `weights` multiplies losses;
-// `scales` multiplies gradients: an anchor's weight times whatever the loss is multiplied by
-// afterwards, and 0 for an anchor that is left out. An anchor of weight or scale 0 has loss or
-// gradients 0, whatever its logits are; else a NaN among them makes the loss NaN.
+// Losses are computed for all anchors, gradients only for anchors that hard-example mining selects
+// (see hard_example_miner.h); so each loss has two functions. `weights` multiplies losses. `scales`
+// multiplies gradients: an anchor's weight times all later factors of its loss, and 0 for an anchor
+// that is left out. An anchor with weight or scale 0 has loss or gradients 0, whatever its logits
+// are; otherwise a NaN logit makes the loss NaN.
 
 // The sum over the logits x of the binary cross entropy with target z, which is 1 for the anchor's
 // label and 0 for all others:  max(x, 0) - x z + ln(1 + exp(-|x|)).  A label below 0 means that all
@@ -45,8 +45,8 @@ void smooth_l1_losses(std::span<const float> codes, std::span<const float> targe
 void smooth_l1_gradients(std::span<const float> codes, std::span<const float> targets,
                          std::span<const float> scales, float delta, std::span<float> gradients);
 
-// The scores of logits, [a, w] each: the logistic function of each, or the softmax of the logits of
-// an anchor, each divided by logit_scale. Scores may be the logits' memory.
+// Write the scores of logits, both [a, w]: the logistic function of each logit, or the softmax over
+// an anchor's logits divided by logit_scale. Scores and logits may share memory.
 void sigmoid_scores(std::span<const float> logits, std::span<float> scores);
 void softmax_scores(std::span<const float> logits, size_t width, float logit_scale,
                     std::span<float> scores);
@@ -56,9 +56,9 @@ struct ClassificationLoss {
   enum class Kind { sigmoid, softmax };
 
   Kind kind = Kind::sigmoid;
-  float logit_scale = 1;  // of softmax, above 0
+  float logit_scale = 1;  // only for softmax; above 0
 
-  // These two take and return what the functions above do.
+  // The functions below call the functions above.
   void losses(std::span<const float> logits, std::span<const int32_t> labels,
               std::span<const float> weights, std::span<float> losses) const;
   void gradients(std::span<const float> logits, std::span<const int32_t> labels,

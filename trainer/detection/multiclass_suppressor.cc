@@ -44,7 +44,7 @@ std::span<const Detection> MulticlassSuppressor::select(std::span<const float> b
       }
     }
     if (detections_.size() < most) continue;
-    // The other classes need not look at scores that cannot be among the best any more.
+    // The other classes can skip scores that cannot be among the best any more.
     const auto last = detections_.begin() + static_cast<std::ptrdiff_t>(most) - 1;
     std::ranges::nth_element(detections_, last, better);
     within_class.score_threshold = std::max(within_class.score_threshold, last->score);

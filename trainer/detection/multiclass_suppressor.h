@@ -24,20 +24,19 @@ struct MulticlassSettings {
   int max_detections_per_class = 100;
   int max_total_detections = 100;
   Box window = {0, 0, 1, 1};  // boxes are clipped to it
-  int32_t first_label = 1;    // columns before it, such as the background's, are left out
+  int32_t first_label = 1;    // columns before it, for example the background's, are left out
 
   bool operator==(const MulticlassSettings&) const = default;
 };
 
 // Selects the objects of an image: suppresses boxes within each class (see suppressor.h), clips the
-// boxes that are left to the window, drops those without area, and returns the ones of the highest
+// remaining boxes to the window, drops boxes without area, and returns the boxes with the highest
 // scores. This is multiclass_non_max_suppression of the TF Object Detection API, with one box of an
-// anchor for all classes.
-// Boxes with NaN borders are dropped by the clipping, as are those with exchanged ones, which
-// TensorFlow drops if only one pair is exchanged. One thread at a time may use an object.
+// anchor for all classes. The clipping also drops boxes with NaN borders or with exchanged borders
+// (TensorFlow drops them if only one pair is exchanged). One thread at a time may use an object.
 class MulticlassSuppressor {
  public:
-  // `anchors` and `columns` are the most that select() is given. It allocates nothing until then.
+  // `anchors` and `columns` are the largest sizes for select(), which then allocates nothing.
   MulticlassSuppressor(const MulticlassSettings& settings, size_t anchors, size_t columns);
 
   // boxes: [n, 4], scores: [n, columns]. Returns the detections by falling score; where scores are

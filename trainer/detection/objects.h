@@ -12,23 +12,23 @@ namespace muster::detection {
 struct Object {
   Box box;
   int32_t label = 0;   // from 0; the background has none
-  float weight = 1;    // of its losses in training, 0 to 1
+  float weight = 1;    // weight of its losses in training, 0 to 1
   bool crowd = false;  // the box surrounds many objects; no anchor is trained to find it
-  float area = 0;      // in pixels of the original image, as COCO's metrics group objects by it
+  float area = 0;      // in pixels of the original image; COCO's metrics group objects by area
 
   friend bool operator==(const Object&, const Object&) = default;
 };
 
-// The objects of an image as floats, which is how data sets, batches and backends pass them on:
-// each image has room for as many objects as any other. First come the height and the width of the
+// The objects of an image as floats. Data sets, batches and backends pass objects on in this form.
+// All images have room for the same number of objects. First come the height and the width of the
 // original image in pixels, then for each object ymin, xmin, ymax, xmax (relative to the image),
 // label, weight, crowd (0 or 1) and area. A label of -1 says that no object follows.
 class ObjectList {
  public:
   static constexpr size_t kHeader = 2;
   static constexpr size_t kFloats = 8;
-  static constexpr size_t kMost = 100;  // that a sample of a data set has room for
-  // The places in an object's floats of what follows its box.
+  static constexpr size_t kMost = 100;  // room in a sample of a data set
+  // The indices, in an object's floats, of the values after its box.
   static constexpr size_t kLabel = 4, kWeight = 5, kCrowd = 6, kArea = 7;
 
   // Returns the number of floats for at most `most` objects.
@@ -47,8 +47,8 @@ class ObjectList {
   size_t size_ = 0;
 };
 
-// Writes the first of the objects that there is room for. `target` has ObjectList::floats(n)
-// floats, for any n.
+// Writes the objects, as many as there is room for. `target` has ObjectList::floats(n) floats, for
+// any n.
 void write_objects(float height, float width, std::span<const Object> objects,
                    std::span<float> target);
 

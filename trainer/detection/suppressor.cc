@@ -25,10 +25,10 @@ float overlap(const Box& a, float area_a, const Box& b, float area_b) {
   return both / (area_a + area_b - both);
 }
 
-// Returns how far apart the left borders of a box of this width and of one that it overlaps by more
-// than the threshold can be: the width that both cover, w, is more than the threshold's share of
-// the width that at least one covers, and so the latter exceeds the former by less than
-// w (1 - threshold) / threshold. A little is added for rounding.
+// Returns the largest distance between the left borders of a box of this width and of a box whose
+// IoU with it is above the threshold. The width that both cover, w, is more than threshold times
+// the width that at least one covers; so the second width exceeds w by less than w (1 - threshold)
+// / threshold. A little is added for rounding.
 float reach_of(float width, float iou_threshold) {
   const float threshold = iou_threshold - 1e-5f;
   if (!(threshold > 0)) return INFINITY;
@@ -69,7 +69,7 @@ void Suppressor::set_boxes(std::span<const float> boxes) {
   selected_.clear();
 }
 
-// Looks through the selected boxes, or through all that stand near enough, whichever are fewer.
+// Checks the selected boxes, or all boxes that are near enough, whichever are fewer.
 bool Suppressor::suppressed(const Solid& candidate, float iou_threshold) const {
   auto suppresses = [&](int32_t index) {
     const Solid& other = solids_[static_cast<size_t>(index)];

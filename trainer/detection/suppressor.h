@@ -12,19 +12,18 @@ namespace muster::detection {
 struct SuppressionSettings {
   float score_threshold = 0;  // only boxes with a higher score are selected
   float iou_threshold = 0.5f;
-  size_t max_boxes = 100;  // selects at most so many
+  size_t max_boxes = 100;  // most boxes that are selected
 };
 
-// Non-maximum suppression, as TensorFlow's NonMaxSuppressionV3 does it: goes through the boxes by
-// falling score (the lower index first where scores are equal) and selects each whose IoU with all
-// that are already selected is at most the threshold.
-// Exchanged borders are put right before the IoU is computed. A box without area, or with a border
-// that is NaN or infinite, suppresses no other and is not suppressed (TensorFlow gives one with NaN
-// the score 0). A score that is NaN is never selected.
-// One thread at a time may use a suppressor.
+// Non-maximum suppression like TensorFlow's NonMaxSuppressionV3: it goes through the boxes by
+// falling score (of equal scores, the lower index first), and selects a box if its IoU with each
+// selected box is at most the threshold. Exchanged borders are corrected before the IoU is
+// computed. A box without area, or with a border that is NaN or infinite, suppresses no other box
+// and is not suppressed (TensorFlow gives a box with NaN the score 0). A box whose score is NaN is
+// never selected. One thread at a time may use a suppressor.
 class Suppressor {
  public:
-  // It allocates later only if it is given more boxes than `boxes`, and more than ever before.
+  // Allocates later only for more boxes than `boxes`, and more than ever before.
   explicit Suppressor(size_t boxes);
 
   // Takes a copy of the boxes, [n, 4], that select() chooses from.
@@ -35,7 +34,7 @@ class Suppressor {
                                   const SuppressionSettings& settings);
 
  private:
-  // A box with area, and where it stands among the others.
+  // A box with area, and its place among the others.
   struct Solid {
     Box box;
     float area = 0;

@@ -21,8 +21,8 @@ TargetAssigner::TargetAssigner(std::span<const float> anchors, const AssignmentS
   }
 }
 
-// Computes iou() of the object and all anchors. GCC makes vectors of these conditions, and of no
-// others. 0 / 0 is NaN, which is not more than 0.
+// Computes iou() of the object and all anchors. GCC vectorizes these conditions, and not other
+// forms of them. 0 / 0 is NaN, which is not more than 0.
 void TargetAssigner::measure(std::span<const float> object) {
   const Box box = box_at(object, 0);
   const float box_area = area(box);

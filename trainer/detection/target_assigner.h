@@ -13,16 +13,16 @@ namespace muster::detection {
 struct GroundTruth {
   std::span<const float> boxes;     // [n, 4], in the anchors' unit
   std::span<const int32_t> labels;  // [n]
-  std::span<const float> weights;   // [n], 0 to 1; or empty: all are 1
+  std::span<const float> weights;   // [n], 0 to 1; empty: all are 1
 };
 
-// The values that the anchors of one image are taught; a is the number of anchors.
+// The training targets of the anchors of one image; a is the number of anchors.
 struct AnchorTargets {
   std::span<int32_t> matches;      // [a], the matched object, kUnmatched or kIgnored
-  std::span<int32_t> labels;       // [a], the matched object's, else unmatched_label
-  std::span<float> class_weights;  // [a], the matched object's, else negative_class_weight
-  std::span<float> codes;          // [a, 4], of the matched object's box, else 0
-  std::span<float> code_weights;   // [a], the matched object's, else 0
+  std::span<int32_t> labels;       // [a], the matched object's label, else unmatched_label
+  std::span<float> class_weights;  // [a], the matched object's weight, else negative_class_weight
+  std::span<float> codes;          // [a, 4], codes of the matched object's box, else 0
+  std::span<float> code_weights;   // [a], the matched object's weight, else 0
 };
 
 struct AssignmentSettings {
@@ -32,10 +32,10 @@ struct AssignmentSettings {
   float negative_class_weight = 1;
 };
 
-// Says what each anchor is to be taught, by the anchors' IoU with the objects of an image: the
-// TargetAssigner of the TF Object Detection API. An ignored anchor has both weights 0. An object of
-// weight 0 or less claims no anchor. One whose box overlaps no anchor (it lies outside of the
-// image, has no area or exchanged borders, or is not finite) is matched with none, where
+// Computes the training target of each anchor from the anchors' IoU with the objects of an image,
+// like the TargetAssigner of the TF Object Detection API. An ignored anchor has both weights 0. An
+// object with weight 0 or less claims no anchor. An object whose box overlaps no anchor (because it
+// is outside of the image, has no area or exchanged borders, or is not finite) is not matched;
 // TensorFlow's code matches it with anchor 0.
 class TargetAssigner {
  public:
@@ -52,7 +52,7 @@ class TargetAssigner {
   std::vector<float> anchors_;
   // The anchors once more, border by border.
   std::vector<float> ymin_, xmin_, ymax_, xmax_, areas_;
-  std::vector<float> similarities_;  // of one object to each anchor
+  std::vector<float> similarities_;  // IoU of one object with each anchor
   ArgmaxMatcher matcher_;
 };
 

@@ -22,7 +22,7 @@ bool same_name(const Owner& owner, const Owner& job) {
   return owner.name_space == job.name_space && owner.job == job.job;
 }
 
-// Lists the values that decide the weights and differ; empty if none does.
+// Lists the differing values that decide the weights; "" if none differ.
 std::string differences(const Owner& owner, const Owner& job) {
   if (owner.training.is_null()) return "what it trained is not known";
   std::vector<spec::Change> changes = spec::changes_of_weights(owner.training, job.training);
@@ -55,7 +55,7 @@ std::string living_owner(const fs::path& storage, const Owner& owner) {
          " does now: its lease is being renewed. Wait for its end, or give this job another folder";
 }
 
-// Blocks until nobody holds the folder. Returns false if it was asked to stop.
+// Blocks until no process holds the folder. Returns false after a stop.
 bool wait_for(const Owner& owner, const ClaimRequest& request, const std::stop_token& stop,
               const LeasePace& pace) {
   using Clock = std::chrono::steady_clock;

@@ -12,10 +12,10 @@
 
 namespace muster::folder {
 
-// Returns the reason why `job` may not train in a folder of `owner`, whether that lives or not;
-// empty if it may. A job may use its own folder; that of an earlier job of its namespace and name
-// if everything that decides the weights is identical; and any other if `adopt` names the owner.
-// The text names `storage` and the ways out.
+// Returns why `job` may not train in a folder of `owner`, which may be running or not; "" if it
+// may. A job may use its own folder; the folder of an earlier job with its namespace and name, if
+// all settings that decide the weights are identical; and any other folder if `adopt` names the
+// owner. The text names `storage` and what the user can do.
 std::string obstacle(const std::filesystem::path& storage, const Owner& owner, const Owner& job,
                      const std::string& adopt);
 
@@ -24,27 +24,27 @@ struct ClaimRequest {
   std::filesystem::path storage;
   Owner job;
   std::string adopt;  // see obstacle
-  // Finds the owner by the other files in the folder; called if owner.json is missing. May be
+  // Finds the owner from the other files in the folder. Called if owner.json is missing. May be
   // empty.
   std::function<std::optional<Owner>()> owner_by_contents;
   // Called with a sentence when the claim begins to wait. May be empty.
   std::function<void(const std::string&)> say;
 };
 
-// A job's hold on its folder, taken by its rank 0: nobody else trains there while this object
-// lives.
+// A job's claim on its folder, taken by the job's rank 0: no other process trains there while this
+// object lives.
 class Claim {
  public:
-  // Makes the folder if it is missing, and makes the job its owner. Waits for an earlier job of the
-  // same namespace and name that has not left yet; returns null if `stop` was requested meanwhile.
-  // Throws Invalid (kProtocol) if the folder belongs to another job (see obstacle), or if another
-  // job, or another training without a job, lives in it; Unavailable if that cannot be seen, or if
-  // the earlier job does not leave; WriteError.
+  // Creates the folder if it is missing, and makes the job its owner. Waits for an earlier job with
+  // the same namespace and name that has not left yet; returns null if `stop` was requested
+  // meanwhile. Throws Invalid (kProtocol) if the folder belongs to another job (see obstacle()), or
+  // if another job, or a training without a job, is running in it; Unavailable if this cannot be
+  // found out, or if the earlier job does not leave; and WriteError.
   static std::unique_ptr<Claim> take(const ClaimRequest& request, const std::stop_token& stop,
                                      const LeasePace& pace = {});
 
-  // The token is stopped by the `stop` of take(), and as soon as another job is seen to have taken
-  // the folder.
+  // The token is stopped by the `stop` of take(), and as soon as this process sees that another job
+  // has taken the folder.
   std::stop_token token() const { return lost_.get_token(); }
   // Throws Invalid (kProtocol), naming the other job, if one has taken the folder.
   void require_held() const;

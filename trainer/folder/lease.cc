@@ -31,12 +31,12 @@ std::optional<std::string> read(const fs::path& path) {
   try {
     return read_file(path, kLongestText);
   } catch (const Invalid&) {
-    return std::nullopt;  // taken away meanwhile, or no lease
+    return std::nullopt;  // removed meanwhile, or not a lease
   }
 }
 
-// Opens a regular file. What somebody else has put in its place must not be written to (a link to
-// another file), nor keep the caller waiting (a FIFO).
+// Opens a regular file. Another user may have put something else there: a link must not be written
+// through, and a FIFO must not block the caller.
 Descriptor open_regular(const fs::path& path, int flags) {
   Descriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   struct stat status {};
@@ -79,8 +79,8 @@ void Lease::run(const std::stop_token& stop) {
 }
 
 // The file is overwritten in place and always has the same length. So a renewal needs no free space
-// on the disk, and a reader on another machine sees it as soon as it opens the file, also where its
-// client of the file server caches the folder's listing.
+// on the disk, and a reader on another machine sees the renewal as soon as it opens the file, even
+// if its client of the file server caches the folder's listing.
 void Lease::write() {
   const std::string text = fmt::format("{} {:020}\n", process_, ++renewals_);
   const Descriptor file = open_regular(path_, O_WRONLY | O_CREAT);
@@ -92,7 +92,7 @@ void Lease::write() {
   failed_ = !written;
 }
 
-// Another process may hold the lock: a rank 0 of the same job that was taken for lost.
+// Another process may hold the lock: an earlier rank 0 of the same job that was considered lost.
 void Lease::lock() {
   locked_ = open_regular(path_, O_RDWR);
   if (locked_ && ::flock(locked_.get(), LOCK_EX | LOCK_NB) != 0) locked_.reset();

@@ -17,22 +17,22 @@ struct LeasePace {
   std::chrono::milliseconds renewal{2000};
   // A lease that does not change for this long belongs to a process that has gone.
   std::chrono::milliseconds silence{15000};
-  std::chrono::milliseconds glance{250};  // between looks at another's lease
-  // The time that an earlier job of the same name has for leaving.
+  std::chrono::milliseconds glance{250};  // time between looks at another process's lease
+  // How long an earlier job of the same name may take to leave.
   std::chrono::milliseconds patience{std::chrono::minutes(10)};
 };
 
-// Returns whether a process of this machine holds the lease, or of any machine if the file server
-// knows locks. The answer comes at once, but false says nothing of other machines. Throws
-// Unavailable if the lease cannot be looked at.
+// Whether a process of this machine holds the lease; of any machine, if the file server supports
+// locks. The answer comes at once, but false says nothing about other machines. Throws Unavailable
+// if the lease cannot be looked at.
 bool is_locked(const std::filesystem::path& storage);
 
-// The file "lease" in a job's folder. It says that the job's rank 0 lives; it is renewed and locked
-// while this object lives.
+// The file "lease" in a job's folder, which shows that the job's rank 0 lives. It is renewed and
+// locked while this object lives.
 class Lease {
  public:
-  // Renews the lease on a thread of its own and calls `watch` before each renewal; `watch` must not
-  // throw. If the lease cannot be written, that is logged once, and it is tried again.
+  // Renews the lease on a separate thread and calls `watch` before each renewal; `watch` must not
+  // throw. If the lease cannot be written, this is logged once, and writing is repeated.
   Lease(const std::filesystem::path& storage, std::chrono::milliseconds renewal,
         std::function<void()> watch);
   // Removes the file if it is still ours.
@@ -46,7 +46,7 @@ class Lease {
   void lock();
 
   const std::filesystem::path path_;
-  const std::string process_;  // tells two holders apart
+  const std::string process_;  // distinguishes holders
   const std::chrono::milliseconds renewal_;
   const std::function<void()> watch_;
   uint64_t renewals_ = 0;

@@ -27,15 +27,15 @@ namespace muster::group {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{100};
-// While strangers crowd each other out, so many milliseconds pass between two: who is of the job
-// has the time for its handshake.
+// The time between two accepted connections while strangers displace each other, so that a peer of
+// the job has time for its handshake.
 constexpr std::chrono::milliseconds kCrowded{1};
 
-// How often it is counted what strangers have sent: a link of 10 Gbit/s brings 12 MB in that time.
+// The time between two counts of strangers' bytes; a link of 10 Gbit/s carries 12 MB in this time.
 constexpr std::chrono::milliseconds kCounted{10};
 constexpr std::chrono::minutes kTold{1};
 
-// Returns how many bytes have come.
+// Returns the number of received bytes.
 uint64_t bytes_from(const Descriptor& socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -75,7 +75,8 @@ Descriptor listen_at(const addrinfo& address, std::chrono::milliseconds untaken)
   return socket;
 }
 
-// A name such as localhost may have an address of a family that the system does not have.
+// Whether the system does not have the address family; a name like localhost may have such an
+// address.
 bool is_absent(int error) {
   return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
 }
@@ -162,7 +163,7 @@ void Acceptor::run() {
   }
 }
 
-// Whoever runs the cluster should see that somebody tries.
+// Logs the strangers, so that the cluster's administrators see such attempts.
 void Acceptor::tell() {
   if (Clock::now() - told_ < kTold) return;
   uint64_t gone = 0;
@@ -180,8 +181,8 @@ void Acceptor::tell() {
                last);
 }
 
-// Waits for something to do, and forgets the strangers who have left or whose time is up. Returns
-// false when nothing is to be accepted any more.
+// Waits for something to do, and forgets strangers that have left or whose time is over. Returns
+// false when accepting has stopped.
 bool Acceptor::wait() {
   std::vector<pollfd> waiting{{waker_.get(), POLLIN, 0}};
   for (const Descriptor& listener : listeners_) waiting.push_back({listener.get(), POLLIN, 0});
@@ -192,7 +193,7 @@ bool Acceptor::wait() {
     const MutexLock lock(mutex_);
     left = milliseconds_left();
     for (const auto& [number, stranger] : strangers_) {
-      waiting.push_back({stranger.socket.get(), 0, 0});  // its end is told unasked
+      waiting.push_back({stranger.socket.get(), 0, 0});  // poll() reports its end without a request
       numbers.push_back(number);
     }
   }
@@ -206,7 +207,7 @@ bool Acceptor::wait() {
   return !stopping_;
 }
 
-// gRPC bounds messages, but neither the headers before them nor all messages together.
+// gRPC limits each message, but neither the headers before it nor all messages together.
 void Acceptor::dismiss_greedy() {
   std::vector<std::pair<uint64_t, uint64_t>> sent;  // bytes, number
   uint64_t all = 0;
@@ -229,12 +230,12 @@ int Acceptor::milliseconds_left() const {
   return std::min(kMost, milliseconds_until(strangers_.begin()->second.until));
 }
 
-// Accepts one connection: before the next, those who have left are forgotten. Else one of these
-// would count, and a stranger be sent away in its place.
+// Accepts one connection. Strangers that have left are forgotten before the next one; otherwise one
+// of them would be counted, and another stranger would be disconnected instead.
 void Acceptor::accept_from(const Descriptor& listener) {
   Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) return admit(std::move(socket));
-  // Out of descriptors, most likely: they come back when others have left.
+  // Most likely there are no descriptors left; they become free when other peers have left.
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
     std::this_thread::sleep_for(kPause);
 }

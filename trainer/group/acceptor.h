@@ -14,44 +14,44 @@
 
 namespace muster::group {
 
-// Listens for a gRPC server and accepts its connections. Each is a stranger's until welcome() says
-// that it is of the job. There is a limit for the number of strangers, of one address and in all,
-// for the time that each has and for what it sends; other connections are not counted. How many
-// strangers have left or were sent away is logged, once a minute at most. Thread-safe.
+// Listens for a gRPC server and accepts its connections. A peer is a stranger until welcome() says
+// that its connection is of the job. The number of strangers from one address and in all, the time
+// of each, and the bytes that they send are limited; other connections are not counted. The number
+// of strangers that have left or were disconnected is logged, at most once a minute. Thread-safe.
 class Acceptor {
  public:
   struct Limits {
     ConnectionLimit::Most strangers;
-    std::chrono::milliseconds patience;  // with a stranger
-    // A connection, whosever it is, ends when its peer has taken no data for so long.
+    std::chrono::milliseconds patience;  // how long a stranger may stay
+    // Any connection ends when its peer has not taken data for this time.
     std::chrono::milliseconds untaken;
-    // The most bytes that may come from a stranger, and from all that are there. Where there are
-    // too many, those who have sent most are sent away. They are counted every few milliseconds, so
-    // that some more may come.
+    // The limits of the bytes from one stranger, and from all present strangers. If there are too
+    // many bytes, the strangers that have sent most are disconnected. Bytes are counted every few
+    // milliseconds, so a little more may come.
     uint64_t bytes_of_one = UINT64_MAX;
     uint64_t bytes_of_all = UINT64_MAX;
   };
-  // Takes a socket that has been accepted: connected and non-blocking.
+  // Receives an accepted socket: connected and non-blocking.
   using Take = std::function<void(Descriptor)>;
 
-  // Listens for peers that reach us as `address` ("host:port") at once, and accepts nothing before
+  // Listens at once for peers that connect to `address` ("host:port"), but accepts nothing before
   // start(). Throws Unavailable naming the address if it cannot be bound.
   Acceptor(const std::string& address, const Limits& limits);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // Gives each connection to `take`, on a thread of its own.
+  // Passes each connection to `take`, on a separate thread.
   void start(Take take);
-  // Neither accepts nor listens any more. What is accepted stays open.
+  // Stops accepting and listening. Accepted connections stay open.
   void stop();
-  // The connection of `peer`, as gRPC names it ("ipv4:10.0.0.1:4242"), is of the job.
+  // Notes that the connection of `peer`, in gRPC's form ("ipv4:10.0.0.1:4242"), is of the job.
   void welcome(const std::string& peer);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Stranger {
-    Descriptor socket;  // a second descriptor: it tells when the connection ends, and can end it
+    Descriptor socket;  // a second descriptor, to see the connection's end and to end it
     std::string peer;
     Clock::time_point until;
   };
@@ -74,7 +74,7 @@ class Acceptor {
   ConnectionLimit limit_ MUSTER_GUARDED_BY(mutex_);
   uint64_t next_ MUSTER_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, Stranger> strangers_ MUSTER_GUARDED_BY(mutex_);  // the oldest first
-  // The number of strangers who have gone since the log was told, and the last of them.
+  // The number of strangers that have gone since the last log line, and the last of them.
   uint64_t gone_ MUSTER_GUARDED_BY(mutex_) = 0;
   std::string last_gone_ MUSTER_GUARDED_BY(mutex_);
   Clock::time_point told_ = Clock::now();

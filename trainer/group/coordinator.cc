@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 namespace {
 constexpr milliseconds kRemind{30000};
 constexpr milliseconds kGlance{200};
-constexpr milliseconds kLead{2000};  // between checks that we still lead
+constexpr milliseconds kLead{2000};  // time between checks that we still lead
 
 class Superseded : public Unavailable {
  public:
@@ -50,8 +50,8 @@ void Coordinator::renew() {
 }
 
 uint64_t Coordinator::hold() {
-  // Without this the coordinator's thread, which takes the mutex again as soon as it has released
-  // it, could keep us from ever getting it.
+  // Without this flag the coordinator's thread, which locks the mutex again right after releasing
+  // it, could prevent this thread from ever getting the mutex.
   held_ = true;
   const MutexLock lock(advancing_);
   return newest_;
@@ -101,7 +101,7 @@ void Coordinator::choose() {
       Formation::Checkpoint{"checkpoints/" + folder, to_message(setup_.resume_at(*newest))});
 }
 
-// Waits until something changes that the formation looks at.
+// Waits until something changes that matters to the formation.
 void Coordinator::wait() {
   const Formation::Next before = formation().next();
   const bool watching = before == Formation::Next::watch;
@@ -186,7 +186,7 @@ void Coordinator::run() {
     } catch (const WriteError& error) {
       abandon();
       if (patience_.wait(error)) continue;
-      // Only this process reports it: where it runs next, the storage may be writable.
+      // Only this process reports the error: on its next machine the storage may be writable.
       const MutexLock lock(mutex_);
       failure_ = std::current_exception();
       return;

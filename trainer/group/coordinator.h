@@ -17,13 +17,13 @@
 
 namespace muster::group {
 
-// Set the group's view while there is no generation, and when we shall open no more: then its peers
-// look for our successor.
+// suspend() sets the group's view while there is no generation. step_down() sets it when this
+// process will open no more generations: the peers then look for its successor.
 void suspend(GroupView& view);
 void step_down(GroupView& view);
 
-// Rank 0's duty to the group, however the group trains: executes the steps of a Formation for as
-// long as it leads, and tells the group about permanent errors. It runs on a thread of its own.
+// Rank 0's coordination of the group, with any strategy: executes the steps of a Formation as long
+// as this process leads, and tells the group about permanent errors. It runs on a separate thread.
 class Coordinator {
  public:
   struct Setup {
@@ -38,33 +38,34 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Asks for the next generation, built on the state that the group holds; the group waits until
-  // then. Thread-safe.
+  // Asks for the next generation, which is built on the group's present state; the group waits
+  // until it is open. Thread-safe.
   void renew();
-  // Opens no more generations from now on. Returns our newest one; all later publishing belongs to
-  // it.
+  // Opens no more generations from now on. Returns our newest generation; all later publishing
+  // belongs to it.
   uint64_t hold();
-  // Throws the permanent error, if there was one. The group's phase is FAILED then, unless the
-  // error concerns only us (Unavailable).
+  // Throws the permanent error, if there was one. The group's phase is then FAILED, unless the
+  // error concerns only this process (Unavailable).
   void rethrow_failure() const;
 
  protected:
   // The references must outlive this object.
   Coordinator(RendezvousServer& rendezvous, const checkpoint::Store& store, Setup setup);
 
-  // Derived classes call these last in their constructor and first in their destructor.
+  // Derived classes call start() last in their constructor and stop() first in their destructor.
   void start();
-  // `cancel` ends what act() may be waiting for.
+  // `cancel` ends any wait in act().
   void stop(const std::function<void()>& cancel = [] {});
 
   virtual Formation& formation() = 0;
   virtual void look(const PeerRegistry& registry) = 0;  // calls the formation's look()
-  // Does the next step, unless it is claiming, choosing or looking; publishing of earlier
-  // generations is fenced off already. Throws as the storage and the group do.
+  // Does the next step, unless it is claiming, choosing or looking. Earlier generations cannot
+  // publish any more by then. Throws the errors of the storage and the group.
   virtual void act() = 0;
-  virtual void watch() {}                           // now and then, while a generation runs
-  virtual bool needs_all() const { return false; }  // a generation that runs waits for who is lost
-  virtual std::string change() const = 0;  // why a generation that ran must end; for the log
+  virtual void watch() {}  // called from time to time while a generation runs
+  // Whether a running generation waits for lost peers.
+  virtual bool needs_all() const { return false; }
+  virtual std::string change() const = 0;  // why a running generation must end; for the log
   RendezvousServer& rendezvous() { return rendezvous_; }
   const checkpoint::Store& store() const { return store_; }
 
@@ -77,25 +78,25 @@ class Coordinator {
   void choose();
   void wait();
   void abandon();
-  // Throws if another process has taken the lead, and Unavailable if that cannot be seen.
+  // Throws if another process has taken the lead, and Unavailable if this cannot be found out.
   void require_lead();
-  // Does the same from time to time, but ignores a storage that cannot be read: that is no reason
-  // for a new generation.
+  // Does the same from time to time, but ignores a storage that cannot be read, because that is no
+  // reason for a new generation.
   void glance_at_lead();
-  // Logs who is missing, whenever that changes and every half a minute.
+  // Logs the missing replicas, whenever they change and every half a minute.
   void remind();
   void fail(int exit_code, const std::string& message);
 
   RendezvousServer& rendezvous_;
   const checkpoint::Store& store_;
   const Setup setup_;
-  std::unique_ptr<checkpoint::Lease> lease_;  // on the checkpoint being restored
-  std::string missing_;                       // as logged last
+  std::unique_ptr<checkpoint::Lease> lease_;  // lease on the checkpoint being restored
+  std::string missing_;                       // missing replicas in the last log line
   Clock::time_point remind_;
   Clock::time_point looked_;  // the last check that we still lead
   StoragePatience patience_;
   Mutex advancing_;
-  uint64_t newest_ MUSTER_GUARDED_BY(advancing_) = 0;  // opened by us
+  uint64_t newest_ MUSTER_GUARDED_BY(advancing_) = 0;  // newest generation that we opened
   std::atomic<bool> held_{false};                      // once it is set, no advance() begins
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};

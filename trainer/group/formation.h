@@ -10,19 +10,21 @@
 
 namespace muster::group {
 
-// Rank 0's steps to a generation, and its decision to open the next: a state machine without files,
-// network or clock. The caller does the step that next() names and then calls the function that the
-// step names; after an Unavailable it calls renew().
+// Rank 0's steps to open a generation, and its decision to open the next one: a state machine
+// without files, network or clock. The caller does the step that next() returns, and then calls the
+// function in the comment of that step; after an Unavailable it calls renew().
 //
-// The order of the steps fences. A generation is claimed first. By that, a rank 0 that was taken
-// for lost learns that it was replaced, and publishes nothing new. Then the publishing that it has
-// begun is ended. Only then does anybody look at the checkpoints.
+// The order of the steps shuts out earlier leaders. First a generation is claimed: from the claim,
+// an earlier rank 0 that was considered lost learns that it was replaced, and publishes nothing
+// new. Then the publishing that it has begun is ended. Only after that are the checkpoints read.
 class Formation {
  public:
-  // Each comment names a step, and after its last colon the function to call when it is done.
+  // Each comment describes a step and, after the last colon, names the function to call when the
+  // step is done.
   enum class Next {
-    claim,     // a generation above above(), unless superseded_by() what is claimed: claimed()
-    fence,     // nothing that an earlier generation's writer has begun may be published: fenced()
+    claim,     // claim a generation above above(), unless superseded_by() the newest claimed one:
+               // claimed()
+    fence,     // prevent publishing by earlier generations' writers: fenced()
     gather,    // replicas are missing, or have not settled: look() when the registry changes
     choose,    // the newest whole checkpoint: chosen()
     open,      // parameter servers: each of openings(): opened()
@@ -41,14 +43,14 @@ class Formation {
 
   Next next() const { return next_; }
   uint64_t above() const { return above_; }
-  // Returns whether another process owns `newest`, the newest generation claimed. The caller asks
-  // this before claiming, and from time to time while looking.
+  // Whether another process owns `newest`, the newest claimed generation. The caller calls this
+  // before claiming, and from time to time while looking.
   bool superseded_by(uint64_t newest) const { return generation_ > 0 && newest > generation_; }
   virtual void claimed(uint64_t generation) = 0;
   virtual void chosen(const std::optional<Checkpoint>& newest) = 0;
-  // Called if the next generation is wanted, or if the step under way has failed.
+  // Call this if the next generation is wanted, or if the current step has failed.
   void renew() { next_ = Next::claim; }
-  // Returns why the present generation begins where it does; for the log.
+  // Returns why the current generation begins at its position; for the log.
   const std::string& reason() const { return reason_; }
 
  protected:
@@ -56,7 +58,7 @@ class Formation {
   void begin(uint64_t claimed) { generation_ = claimed; }
   // Notes a generation that a replica knows.
   void meet(uint64_t generation) { above_ = std::max(above_, generation); }
-  // Returns whether a replica knows a generation that is not below the claimed one.
+  // Whether a replica knows a generation that is not below the claimed one.
   bool is_behind() const { return above_ >= generation_; }
   void explain(std::string reason) { reason_ = std::move(reason); }
 

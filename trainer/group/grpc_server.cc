@@ -8,15 +8,15 @@ namespace muster::group {
 
 namespace {
 constexpr int kHeaderSlack = 64 << 10;
-// A connection that is quiet for so long is pinged, and cut if no answer comes: a process that
-// sleeps at its other end must not keep us from its successor.
+// A connection that is quiet for this time is pinged, and closed if no answer comes: a sleeping
+// process at the other end must not block its successor.
 constexpr int kQuietMilliseconds = 2000;
 constexpr int kAnswerMilliseconds = 3000;
 constexpr int kGreetingMilliseconds = static_cast<int>(PeerRegistry::kGreeting.count());
-constexpr int kMostCalls = 32;  // of one connection at a time
-// A handshake takes some 100 KiB of memory, and 300 KiB if the stranger sends as long a certificate
-// as TLS takes. Who is of the job says so in its first message, of some KiB; until we have read it,
-// more may come of what it sends to a ps.
+constexpr int kMostCalls = 32;  // calls of one connection at a time
+// A handshake takes some 100 KiB of memory, or 300 KiB if the stranger sends the longest
+// certificate that TLS allows. A peer of the job identifies itself in its first message, of a few
+// KiB; until we have read that message, more data for a ps may arrive.
 constexpr Acceptor::Limits kLimits{{.of_address = 96, .in_all = 192},
                                    PeerRegistry::kGreeting,
                                    std::chrono::milliseconds(kAnswerMilliseconds),
@@ -71,11 +71,11 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Id
   arguments.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // The time limit for making a connection: a peer without a CPU for a while is not a lost one.
+  // The time limit for making a connection. A peer that gets no CPU for a while is not lost.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  // A peer that comes back in a new pod has a new address. By default gRPC asks for it only every
-  // 30 s.
+  // A peer that comes back in a new pod has a new address. By default gRPC asks DNS for addresses
+  // only every 30 s.
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);

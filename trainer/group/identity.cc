@@ -15,7 +15,7 @@ namespace muster::group {
 
 namespace {
 
-constexpr size_t kReadBuffer = 128 << 10;  // bytes that one call of the system reads
+constexpr size_t kReadBuffer = 128 << 10;  // bytes read by one system call
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& expected) {
   throw Invalid(

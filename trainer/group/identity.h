@@ -13,21 +13,21 @@ class ServerCredentials;
 
 namespace muster::group {
 
-// Keeps OpenSSL from cleaning up when the process ends: gRPC's threads use it until then. To be
-// called before anything else uses OpenSSL.
+// Prevents OpenSSL from cleaning up when the process ends, because gRPC's threads use it until
+// then. Call this before anything else uses OpenSSL.
 void keep_openssl();
 
-// An identity is what the replicas of a job know each other by: the job's key pair
-// (common/net/key_pair.h). Connections are TLS then; each end shows the job's certificate and
-// accepts no other. Without a key pair, connections are plaintext, and whoever reaches a port is
-// believed.
+// The identity by which the replicas of a job recognize each other: the job's key pair
+// (common/net/key_pair.h). With a key pair, connections use TLS; each end shows the job's
+// certificate and accepts no other. Without a key pair, connections are plaintext, and every peer
+// that reaches a port is trusted.
 class Identity {
  public:
   // No key pair.
   Identity() = default;
 
   // Reads `tls.crt` and `tls.key` from a folder. Throws Invalid (kBadConfig) naming the file if one
-  // is missing, is no PEM, or if they do not belong together.
+  // is missing or is not PEM, or if the two do not belong together.
   static Identity load(const std::filesystem::path& folder);
 
   explicit operator bool() const { return context_ != nullptr; }
@@ -35,7 +35,8 @@ class Identity {
   std::shared_ptr<grpc::ServerCredentials> server_credentials() const;
   // For a channel that expects KeyPair::kHost as the name of its peer.
   std::shared_ptr<grpc::ChannelCredentials> channel_credentials() const;
-  // For connections of TLS 1.3 of our own, of servers and clients alike; null without a key pair.
+  // Returns the context for our own TLS 1.3 connections, for servers and clients; null without a
+  // key pair.
   SSL_CTX* context() const { return context_.get(); }
 
  private:

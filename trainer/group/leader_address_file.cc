@@ -64,7 +64,7 @@ class Ways {
   std::shared_ptr<grpc::Channel> by_name_;
   Clock::time_point asked_;
   std::optional<LeaderAddressFile::Entry> tried_;
-  bool written_ = false;  // the last way was by the address file
+  bool written_ = false;  // whether the last way came from the address file
 };
 
 }  // namespace

@@ -44,7 +44,8 @@ bool shared_memory_wanted() {
   throw Invalid("MUSTER_SHARED_MEMORY: expected 0 or 1, found \"" + value + "\"", kBadConfig);
 }
 
-// Memory is reached through /proc, so only processes that see the same processes can map it.
+// Shared memory is opened through /proc, so only processes with the same view of processes can map
+// it.
 std::string shared_memory_host() {
   if (!shared_memory_wanted()) return "";
   std::error_code error;

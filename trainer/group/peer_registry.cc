@@ -23,12 +23,12 @@ std::string differs(const std::string& what, const std::string& expected,
   return "expected " + what + " \"" + expected + "\", found \"" + found + "\"";
 }
 
-// Returns which fields of the training differ, if both trainings are known.
+// Returns the fields in which the trainings differ, if both trainings are known.
 std::string training_differs(const PeerRegistry::Expected& expected, const Hello& hello) {
   const std::string text =
       differs("training fingerprint", expected.training_fingerprint, hello.training_fingerprint());
   if (text.empty()) return "";
-  // Reading costs the square of the number of fields.
+  // Parsing takes time proportional to the square of the number of fields.
   if (hello.training().size() > 2 * expected.training.size() + kMostMoreTraining) return text;
   const Json ours = parse_or_null(expected.training);
   const Json theirs = parse_or_null(hello.training());
@@ -93,7 +93,8 @@ uint64_t newest_of(const PeerMessage& message) {
   return newest;
 }
 
-// Returns the size of what is kept of a hello: its training is needed only for an objection.
+// Returns the size of the kept part of a hello, without its training, which is needed only for an
+// objection.
 size_t size_to_keep(const Hello& hello) {
   return hello.ByteSizeLong() - hello.training().size();
 }
@@ -172,7 +173,7 @@ std::string PeerRegistry::admit(uint64_t connection, const Hello& hello, Time no
              std::to_string(hello.attempt());
     if (hello.attempt() == other.attempt() && came_before(hello.incarnation(), other.incarnation()))
       return "expected the youngest process of " + name_of(hello) +
-             ", found one whose place a younger one has taken";
+             ", found one that a younger process has replaced";
     replaced_.push_back(it->first);
     peers_.erase(it);
     break;
@@ -188,8 +189,8 @@ void PeerRegistry::opened(uint64_t generation) {
   newest_ = std::max(newest_, generation);
 }
 
-// The generation that opens next is above those that peers name: one that is too high could never
-// be followed.
+// The next generation must be above the generations that peers name; after a much too high number
+// no generation could follow.
 bool PeerRegistry::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
   if (found == peers_.end() || newest_of(message) > newest_ + kMostAhead ||

@@ -12,35 +12,35 @@
 
 namespace muster::group {
 
-// The bytes, at most, of a text that is logged or told and may repeat what a peer has said.
+// The longest text, in bytes, for logs or peers that may repeat the words of a peer.
 constexpr size_t kMostTold = 2000;
 
-// Returns what a peer of another job is told. The text does not say which job this is, because a
-// peer that knows a job's uid is told in what else it differs.
+// Returns the answer to a peer of another job. The text does not name this job, because a peer that
+// knows the job's uid is told all other differences.
 std::string of_another_job(const std::string& uid);
 
 // The peers of a group, as rank 0 knows them: a state machine without network or clock. Each peer
-// comes by a connection of its own. A second process of the same role and index replaces the first
-// if it is younger: if its attempt is later, or if the attempt is the same and it was first heard
-// of later. A process that has been replaced in this way never takes its place back: otherwise two
-// live processes would replace each other for ever.
+// has its own connection. A second process of the same role and index replaces the first if it is
+// younger: its attempt is later, or the attempt is the same and the process was first heard of
+// later. A replaced process never gets its place back; otherwise two live processes would replace
+// each other for ever.
 class PeerRegistry {
  public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kHeartbeat{1000};
   static constexpr std::chrono::milliseconds kSilence = 3 * kHeartbeat;  // then a peer is lost
-  // The time that a connection has for its handshake, and a stream for its first message. A peer
-  // that is rejected or replaced has as long to read why. After that the stream is ended.
+  // The time limit for a connection's handshake and for a stream's first message. A peer that is
+  // rejected or replaced has the same time to read the reason. After this time the stream is ended.
   static constexpr std::chrono::milliseconds kGreeting{20000};
   // The limits of a peer's state, in bytes. The group's view has an endpoint for each member: with
-  // as many members as there may be, it stays below the limit of a message.
+  // the largest number of members it stays below the limit of a message.
   static constexpr size_t kMostState = 64 << 10;
   static constexpr size_t kMostEndpoint = 512;
   static constexpr size_t kMostOfStall = 512;
   static constexpr int kMostStalls = 8;
-  static constexpr size_t kMostHello = 4096;       // beside the training
-  static constexpr size_t kMostRemembered = 4096;  // processes
-  // No peer is of a generation that is so far above the newest one that is known to be open.
+  static constexpr size_t kMostHello = 4096;       // without the training
+  static constexpr size_t kMostRemembered = 4096;  // number of processes
+  // No real peer has a generation so far above the newest known open one.
   static constexpr uint64_t kMostAhead = 1 << 20;
 
   struct Expected {
@@ -49,14 +49,13 @@ class PeerRegistry {
     std::string training_fingerprint;
     std::string training;  // the block as JSON; "": differences are not named
     std::string layout_fingerprint;
-    // The properties that decide the bits that a member computes, and a ps; "": their bits may
-    // differ.
+    // The properties that decide the bits of a member's and of a ps's results; "": bits may differ.
     std::string determinism;
     std::string determinism_of_ps;
-    bool strict_determinism = false;  // whoever differs may not join
+    bool strict_determinism = false;  // a peer that differs may not join
     int chiefs = 1;
     int workers = 0;
-    int most_workers = 0;  // of an elastic group; else `workers`
+    int most_workers = 0;  // for an elastic group; else `workers`
     int shards = 1;
   };
   struct Peer {
@@ -65,22 +64,23 @@ class PeerRegistry {
     MemberState member;              // the state of a collective's member
     bool leaving = false;
     Time heard;
-    Time lost;  // when the process before it ended, if it was restarted in place
-    std::vector<StallMessage> stalls = {};  // what stands still in it
+    Time lost;  // if it was restarted in place: the end of the process before it
+    std::vector<StallMessage> stalls = {};  // the peer's stalled work
   };
 
   explicit PeerRegistry(Expected expected) : expected_(std::move(expected)) {}
 
-  // Returns why the peer may not join yet, or empty. It has to wait if another process of its
-  // attempt, which was heard of before it, has its place and says that it began later. The clocks
-  // of the two may differ, so that it is not certain which one is younger: the peer asks again
-  // until the place is free.
+  // Returns why the peer may not join yet; "" if it may. The peer must wait if another process of
+  // the same attempt has its place, was heard of earlier, and says that it began later. The clocks
+  // of the two may differ, so it is not certain which one is younger; the peer asks again until the
+  // place is free.
   std::string must_wait(const Hello& hello) const;
-  // Returns why the peer may not join (what was expected and found), or empty: then it has joined.
+  // Returns why the peer may not join (what was expected and found); "" if it has joined.
   std::string admit(uint64_t connection, const Hello& hello, Time now);
-  // Returns why the peer's results may differ in their bits from those of rank 0's kind, or empty.
+  // Returns why the bits of the peer's results may differ from the expected ones; "" if they do
+  // not.
   std::string other_bits(const Hello& hello) const;
-  // Tells that this generation is open, as rank 0 has seen on the storage.
+  // Notes that this generation is open: rank 0 has seen it on the storage.
   void opened(uint64_t generation);
   // Returns false if the connection must end: another process has taken its place, or the message
   // is impossible.
@@ -88,22 +88,23 @@ class PeerRegistry {
   void gone(uint64_t connection);
   // Returns the connections that have been silent for kSilence.
   std::vector<uint64_t> overdue(Time now) const;
-  // Returns the connections that were replaced since the last call: their streams are to be closed.
+  // Returns the connections that were replaced since the last call; the caller must close their
+  // streams.
   std::vector<uint64_t> take_replaced();
 
   const Peer* ps(int index) const;
-  // Returns the state of a shard on a ps; null if the ps is not there or has not reported the
+  // Returns the state of a shard on a ps; null if the ps is not connected or has not reported the
   // shard.
   const ShardState* held(int ps, int shard) const;
-  // Returns the copy that serves; if two say so, that of the newest generation.
+  // Returns the serving copy; if two copies claim to serve, the one of the newest generation.
   const ShardState* serving(int shard) const;
-  // Returns the number of shards whose second copy says that it has all that any member has heard
-  // of: it could replace the copy that serves.
+  // Returns the number of shards whose second copy could replace the serving copy: it reports that
+  // it has every update that a member has heard of.
   int replicated() const;
   const Peer* find(uint64_t connection) const;
   int shards_present() const;
   int members_present() const;
-  // Returns the members that are there, by rank.
+  // Returns the connected members, by rank.
   std::map<int, const Peer*> members() const;
   // Return the places that nobody has taken: as a text ("ps 1, worker 0"), and with the operator's
   // names of the replicas ("ps-1", "worker-0").
@@ -123,8 +124,8 @@ class PeerRegistry {
   Expected expected_;
   std::map<uint64_t, Peer> peers_;
   std::vector<uint64_t> replaced_;
-  uint64_t newest_ = 0;                // generation that is known to be open
-  std::deque<uint64_t> incarnations_;  // of all peers so far, in the order of their joining
+  uint64_t newest_ = 0;                // newest generation known to be open
+  std::deque<uint64_t> incarnations_;  // incarnations of all peers so far, in the order of joining
 };
 
 }  // namespace muster::group

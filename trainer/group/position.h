@@ -10,7 +10,7 @@ namespace muster::group {
 
 // Conversions of training positions to and from the messages of rendezvous.proto.
 
-// Copy the sums to and from any message that has them, without terms that are zero at the end.
+// Copy the sums to and from any message that has the fields, without zero terms at the end.
 template <class Message>
 void set_sums(Message& message, const compute::LossSums& sums) {
   message.set_rows(sums.rows);
@@ -39,8 +39,8 @@ void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages)
 checkpoint::Evaluations from_message(const EvaluationsMessage& message);
 EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations);
 
-// Whether a peer can have come to such sums and positions: the sums are plausible, and each number
-// is far below the greatest, so that it can be counted on from there.
+// Whether sums and positions from a peer are possible: the sums are plausible, and each number is
+// far below the largest one, so that counting can continue from it.
 constexpr uint64_t kMostCounted = uint64_t{1} << 62;
 bool is_possible(const EpochSumsMessages& messages);
 bool is_possible(const PositionMessage& message);

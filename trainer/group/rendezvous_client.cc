@@ -32,7 +32,7 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
     const MutexLock lock(mutex_);
     context_.set_wait_for_ready(false);
     stub_->async()->Attend(&context_, this);
-    // We write from our own thread, not from a reaction: the hold delays OnDone until release().
+    // Writes come from our own thread, not from a callback: the hold delays OnDone until release().
     AddHold();
     writing_ = true;
     StartWrite(&outgoing_);
@@ -100,7 +100,7 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   PeerMessage outgoing_ MUSTER_GUARDED_BY(mutex_);
   GroupMessage incoming_;
   bool writing_ MUSTER_GUARDED_BY(mutex_) = false;
-  bool missed_ MUSTER_GUARDED_BY(mutex_) = false;  // a message, while another was being written
+  bool missed_ MUSTER_GUARDED_BY(mutex_) = false;  // a message came while another was being written
   bool broken_ MUSTER_GUARDED_BY(mutex_) = false;
   bool done_ MUSTER_GUARDED_BY(mutex_) = false;
 };
@@ -125,7 +125,7 @@ struct RendezvousClient::Impl {
   std::string rejected MUSTER_GUARDED_BY(mutex);
   bool answered MUSTER_GUARDED_BY(mutex) = false;  // the rendezvous has answered in this attempt
   std::string put_off
-      MUSTER_GUARDED_BY(mutex);  // its last answer, if that was that we may not join yet
+      MUSTER_GUARDED_BY(mutex);  // rank 0's last answer, if it said that we may not join yet
   GroupView view MUSTER_GUARDED_BY(mutex);
   std::atomic<uint64_t> revision{0};
   Clock::time_point heard MUSTER_GUARDED_BY(mutex) = Clock::now();
@@ -165,7 +165,8 @@ void RendezvousClient::Impl::nudge() {
   changed.notify_all();
 }
 
-// A report that takes a lock which another thread never gives back is a hang of ours.
+// A report may need a lock that another thread never releases; this counts as a hang of this
+// process.
 void RendezvousClient::Impl::fill(PeerMessage& message) const {
   const WatchedWork watched(WatchedWork::Kind::computing, "reporting to the rendezvous");
   if (report) report(message);
@@ -179,8 +180,8 @@ void RendezvousClient::Impl::fill(PeerMessage& message) const {
   }
 }
 
-// Holds one stream until it breaks, falls silent or we close. Returns whether it led to the
-// rendezvous.
+// Keeps one stream until it breaks, falls silent or we close. Returns whether the stream reached
+// the rendezvous.
 bool RendezvousClient::Impl::attend(const Way& way) {
   PeerMessage first;
   *first.mutable_hello() = hello;
@@ -209,7 +210,7 @@ bool RendezvousClient::Impl::attend(const Way& way) {
   }
   is_connected = false;
   const bool reached = answered;
-  if (!reached) put_off.clear();  // whoever put us off does not answer any more
+  if (!reached) put_off.clear();  // the rendezvous that put us off does not answer any more
   lock.unlock();
   stream.close();
   return reached;

@@ -15,13 +15,14 @@ class Channel;
 
 namespace muster::group {
 
-// One replica's place in the group. It keeps a stream to the rendezvous for as long as it lives,
-// opens it again with back-off when it breaks, and sends a heartbeat every second. Thread-safe.
+// One replica's place in the group. While the object lives it keeps a stream to the rendezvous,
+// opens the stream again with back-off when it breaks, and sends a heartbeat every second.
+// Thread-safe.
 class RendezvousClient {
  public:
   using Report = std::function<void(PeerMessage&)>;  // adds a shard's state; called on our thread
   // A way to the rendezvous, for one attempt. A doubtful way may lead to another job's rendezvous
-  // by now, so its rejection is ignored.
+  // by now, so a rejection on such a way is ignored.
   struct Way {
     std::shared_ptr<grpc::Channel> channel;
     bool doubtful = false;
@@ -29,7 +30,7 @@ class RendezvousClient {
   // Returns the next way; called on our thread before each attempt. `reached`: the last way led to
   // the rendezvous.
   using Ways = std::function<Way(bool reached)>;
-  // The time for which a member tolerates a rendezvous that does not answer.
+  // How long a member tolerates a rendezvous that does not answer.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(10);
 
   // `peer` names the rendezvous in messages.
@@ -42,9 +43,9 @@ class RendezvousClient {
 
   // Returns the newest view; before the first one, a default view (generation 0, forming).
   GroupView view() const;
-  // Returns view() for a caller that waits for others; throws as wait() does.
+  // Returns view() for a caller that waits for others; throws the errors of wait().
   GroupView require_view(std::chrono::milliseconds patience) const;
-  // Returns the number of views received: cheap enough to ask in every step.
+  // Returns the number of received views. Cheap enough to call in every step.
   uint64_t revision() const;
   bool connected() const;
   // Returns how long the rendezvous has been silent.

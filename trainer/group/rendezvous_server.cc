@@ -118,7 +118,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     delete this;
   }
 
-  // For Impl, before it calls those below: it is impl_, and holds its mutex.
+  // Impl calls this before the functions below: Impl is impl_, and holds its mutex.
   void assert_locked() const MUSTER_ASSERTS(impl_.mutex) {}
   void send() MUSTER_REQUIRES(impl_.mutex) {
     if (finished_ || dismissed_ || !admitted_) return;
@@ -133,7 +133,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   bool is_writing() const MUSTER_REQUIRES(impl_.mutex) { return writing_ && !finished_; }
   void cancel() { context_->TryCancel(); }
-  // Whether the peer has taken too long to say who it is, or to read that the stream ends.
+  // Whether the peer has taken too long to identify itself, or to read that the stream ends.
   bool is_overdue(Clock::time_point now) const MUSTER_REQUIRES(impl_.mutex) {
     return (!admitted_ || finished_) && now - since_ > impl_.greeting;
   }
@@ -181,7 +181,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   Impl& impl_;
   grpc::CallbackServerContext* context_;
-  // When it came, or when we ended it.
+  // The time at which the stream came, or at which we ended it.
   Clock::time_point since_ MUSTER_GUARDED_BY(impl_.mutex) = Clock::now();
   uint64_t id_ MUSTER_GUARDED_BY(impl_.mutex) = 0;
   PeerMessage incoming_ MUSTER_GUARDED_BY(impl_.mutex);
@@ -251,8 +251,8 @@ RendezvousServer::~RendezvousServer() {
   }
   impl_->ticker.join();
   {
-    // The last messages are still sent. Peers are not waited for: they may take as long as they
-    // like to leave.
+    // The last messages are still sent. The server does not wait for the peers, which may take long
+    // to leave.
     MutexLock lock(impl_->mutex);
     impl_->changed.wait_for(
         lock, kShutdown, [&]() MUSTER_REQUIRES(impl_->mutex) { return !impl_->anyone_writes(); });

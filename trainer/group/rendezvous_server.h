@@ -19,7 +19,7 @@ namespace muster::group {
 class RendezvousServer {
  public:
   // Listens at once. Throws Unavailable naming the address if it cannot be bound. `greeting` is the
-  // time that a stream has for its first message.
+  // time limit for a stream's first message.
   RendezvousServer(const std::string& address, const Identity& identity,
                    PeerRegistry::Expected expected,
                    std::chrono::milliseconds greeting = PeerRegistry::kGreeting);
@@ -33,7 +33,7 @@ class RendezvousServer {
   void wait_for_change(std::chrono::milliseconds wait);
   // Tells the registry that a generation is open.
   void opened(uint64_t generation);
-  // Changes the view and sends it to everybody.
+  // Changes the view and sends it to all peers.
   void update(const std::function<void(GroupView&)>& change);
   GroupView view() const;
 

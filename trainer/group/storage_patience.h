@@ -11,15 +11,15 @@
 
 namespace muster::group {
 
-// Waits for the storage, for writes that must succeed before anything goes on: a full disk, or a
-// file server that fails, may recover. Logs the error when it begins to wait, twice a minute, and
-// when it is over.
+// Waits for the storage when a write must succeed before work can continue: a full disk or a
+// failing file server may recover. Logs the error at the beginning of the wait, twice a minute, and
+// at its end.
 class StoragePatience {
  public:
   explicit StoragePatience(std::chrono::milliseconds most = kStoragePatience) : most_(most) {}
 
-  // Waits a while, then the write may be tried again. Returns false if waiting cannot help, the
-  // patience is over, or `stop` was requested.
+  // Waits a while before the write is tried again. Returns false if waiting cannot help, the
+  // longest time is over, or `stop` was requested.
   bool wait(const WriteError& error, std::stop_token stop = {});
   // Called after a successful write: ends the waiting.
   void rest();
@@ -33,8 +33,7 @@ class StoragePatience {
   Clock::time_point told_;
 };
 
-// Calls `work`, again and again while it throws WriteError and StoragePatience waits. Throws its
-// last error.
+// Repeats `work` while it throws WriteError and StoragePatience allows it. Throws the last error.
 template <class Work>
 auto patiently(std::stop_token stop, Work work) {
   StoragePatience patience;
@@ -54,7 +53,8 @@ auto patiently(std::stop_token stop, Work work) {
   }
 }
 
-// Makes a folder and checks that this process can write in it. Throws WriteError naming it.
+// Creates a folder and checks that this process can write in it. Throws WriteError naming the
+// folder.
 void require_writable(const std::filesystem::path& folder);
 
 }  // namespace muster::group

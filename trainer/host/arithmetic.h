@@ -6,8 +6,8 @@ namespace muster::host {
 
 enum class InstructionSet;  // instruction_set.h
 
-// Sums and conversions for the data that members and parameter servers send each other, over n
-// floats in host memory. No function allocates.
+// Sums and conversions for data that members and parameter servers exchange, over n floats in host
+// memory. No function allocates.
 struct Arithmetic {
   // out[i] = a[i] + b[i]; out may be a or b.
   void (*add)(int64_t n, const float* a, const float* b, float* out);

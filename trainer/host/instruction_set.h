@@ -6,7 +6,7 @@
 namespace muster::host {
 
 // The sets of vector instructions that the inner loops are compiled for, each from the same source.
-// avx512_bf16 adds products of bfloat16 to avx512 and gives the same bits in all else.
+// avx512_bf16 is avx512 with products of bfloat16; everything else has the same bits.
 enum class InstructionSet { generic, avx2, avx512, avx512_bf16 };
 
 const char* name_of(InstructionSet set);
@@ -18,11 +18,11 @@ std::vector<InstructionSet> instruction_sets();
 // MUSTER_INSTRUCTION_SET names ("avx512_bf16", "avx512", "avx2", "generic"). Throws Invalid if the
 // CPU does not have it.
 InstructionSet instruction_set();
-// Does the same with `name` in place of the variable; empty: the best one.
+// Does the same with `name` instead of the variable; empty: the best set.
 InstructionSet instruction_set(const std::string& name);
 
-// Returns whether instruction_set() rounds a product and the sum that it is added to once: all sets
-// but the generic one do, so that what they update has the same bits.
+// Whether instruction_set() rounds only once when it adds a product to a sum. All sets except the
+// generic one do, so their updates have the same bits.
 bool fuses();
 
 // Flushes subnormal numbers to zero in this thread while an object of this class lives. They are

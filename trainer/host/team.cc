@@ -18,15 +18,15 @@ constexpr int64_t kShort = 200;
 
 }  // namespace
 
-// The accesses are sequentially consistent, here and where a sleeper looks again: either the
-// sleeper sees the new count, or its entry in sleepers_ is seen here.
+// The accesses here and in a sleeper's second look are sequentially consistent: either the sleeper
+// sees the new count, or this thread sees the sleeper's entry in sleepers_.
 void Gate::raise() {
   count_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake_all(&count_, FutexScope::process);
 }
 
-// A test for an unequal count would suffice, except for a thread that has passed this barrier and
-// come to the next.
+// Testing for an unequal count would be enough, except for a thread that has passed this barrier
+// and reached the next.
 void Gate::await(uint32_t old, int64_t spins) {
   const auto past = [old](uint32_t now) { return static_cast<int32_t>(now - old) > 0; };
   for (int64_t i = 0; i < spins; ++i) {

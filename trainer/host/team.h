@@ -14,7 +14,7 @@ struct TeamThread {
   int index = 0;
   int count = 1;
 
-  // The share of n things, in whole multiples of `grain` except for the last.
+  // This thread's share of n items, in whole multiples of `grain` except for the last item.
   int64_t begin(int64_t n, int64_t grain = 1) const { return border(n, grain, index); }
   int64_t end(int64_t n, int64_t grain = 1) const { return border(n, grain, index + 1); }
 
@@ -26,18 +26,18 @@ struct TeamThread {
   }
 };
 
-// A count that only rises, modulo 2^32, and that other threads wait for. It lies in a cache line of
-// its own.
+// A count that only rises, modulo 2^32, and that other threads wait for. It has its own cache line.
 class alignas(128) Gate {
  public:
-  // The count begins a thousand before 2^32, so that every user and every test passes that border,
-  // as a long training does many times.
+  // The count begins a thousand before 2^32, so that every use and every test passes this border,
+  // which a long training passes many times.
   static constexpr uint32_t kFirst = ~uint32_t{0} - 1000;
 
-  // Makes the caller's writes visible to the threads that wait for the count. It has one caller.
+  // Makes the caller's writes visible to the threads that wait for the count. Only one thread may
+  // call this.
   void raise();
-  // Blocks until the count has passed `old` by one or two. Spins so many times, then sleeps: a
-  // thread that makes us wait longer has lost its core and may need this one.
+  // Blocks until the count has passed `old` by one or two. Spins `spins` times, then sleeps: a
+  // thread that makes us wait longer has lost its core and may need ours.
   void await(uint32_t old, int64_t spins);
 
  private:
@@ -45,12 +45,12 @@ class alignas(128) Gate {
   std::atomic<uint32_t> sleepers_{0};
 };
 
-// A fixed team of threads that run one function together. With `exclusive`, nobody else wants the
+// A fixed team of threads that run one function together. With `exclusive`, no other work needs the
 // cores: threads spin for some 50 us at barriers and for a millisecond between runs before they
-// sleep; otherwise for some microseconds at barriers and not at all between runs.
+// sleep. Otherwise they spin for some microseconds at barriers and not at all between runs.
 class Team {
  public:
-  // Throws Unavailable if the system gives no more threads.
+  // Throws Unavailable if no more threads can be created.
   Team(int count, bool exclusive);
   ~Team();
   Team(const Team&) = delete;
@@ -62,8 +62,8 @@ class Team {
   // `work` must not throw.
   void run(const std::function<void(TeamThread)>& work);
 
-  // Called within run(): waits until every thread has come here. What the threads wrote before it
-  // is visible after it.
+  // Called within run(): waits until every thread has reached the barrier. Everything that the
+  // threads wrote before it is visible after it.
   void barrier(TeamThread thread);
 
  private:

@@ -7,12 +7,12 @@
 
 namespace muster::images {
 
-// The checks of a header before memory is taken for the pixels that it promises. Both throw
-// Invalid, which begins with `name`.
+// Check a header's size before memory for its pixels is allocated. Both functions throw Invalid,
+// beginning with `name`.
 
 void check_pixels(const ImageSize& size, uint64_t most_pixels, std::string_view name);
 
-// `least`: the number of bytes without which no image of this size can be coded.
+// `least`: the smallest number of bytes that can code an image of this size.
 void check_data(const ImageSize& size, uint64_t least, uint64_t found, std::string_view name);
 
 }  // namespace muster::images

@@ -44,7 +44,8 @@ void adjust_hue(std::span<float> image, float delta) {
     float hue = (green - blue) / range;
     if (most != red) hue = most == green ? 2 + (blue - red) / range : 4 + (red - green) / range;
     hue += delta * 6;
-    // A channel is at the most within a sixth of its own hue, and at the least beyond two.
+    // A channel has the largest value within one sixth of its own hue, and the smallest beyond two
+    // sixths.
     const auto channel = [&](float own) {
       float distance = std::fabs(hue - own);
       distance -= 6 * std::floor(distance / 6);

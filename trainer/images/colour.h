@@ -7,7 +7,7 @@
 namespace muster::images {
 
 // Changes of an image of RGB floats from 0 to 255, pixel after pixel, 3 values each. The results
-// are what tf.image makes of the image divided by 255, multiplied by 255 and clipped to 0 to 255.
+// equal those of tf.image for the image divided by 255, multiplied by 255 and clipped to 0 to 255.
 
 // Adds `delta` * 255 to every value.
 void adjust_brightness(std::span<float> image, float delta);
@@ -22,10 +22,10 @@ void adjust_saturation(std::span<float> image, float factor);
 // saturation, hue.
 struct ColourDistortion {
   int order = 0;
-  float brightness = 32.0f / 255.0f;  // the largest change to either side
+  float brightness = 32.0f / 255.0f;  // largest change in either direction
   float least_contrast = 0.5f;
   float most_contrast = 1.5f;
-  float hue = 0.2f;  // the largest change to either side
+  float hue = 0.2f;  // largest change in either direction
   float least_saturation = 0.5f;
   float most_saturation = 1.5f;
 };

@@ -27,8 +27,8 @@ int64_t rounded(float value) {
   return std::lrint(value);
 }
 
-// Returns a rectangle of the given aspect whose height is uniform between those of the least and
-// the most area, at a uniform place; none if pixels are too coarse for it.
+// Returns a random rectangle of the given aspect: its height is uniform between the heights for the
+// least and the most area, and its place is uniform. Returns nothing if the pixels are too coarse.
 std::optional<Rectangle> random_rectangle(int64_t height, int64_t width, const CropKind& kind,
                                           float aspect, RandomNumbers& numbers) {
   const float pixels = static_cast<float>(height) * static_cast<float>(width);
@@ -45,7 +45,7 @@ std::optional<Rectangle> random_rectangle(int64_t height, int64_t width, const C
     rows += static_cast<int64_t>(numbers.below(static_cast<uint64_t>(highest - rows + 1)));
   }
   const auto area = [&] { return static_cast<float>(rows * width_for(rows)); };
-  // Rounding may have left the bounds by a row.
+  // Rounding may have moved the area out of the bounds by one row.
   if (area() < least_area) ++rows;
   if (area() > most_area) --rows;
   const int64_t columns = width_for(rows);

@@ -20,15 +20,15 @@ struct Window {
 };
 
 // One of the kinds of crop between which SsdCrop chooses. Aspects and areas must be above 0, areas
-// at most 1, and no least above its most.
+// at most 1, and no least value may be above the most.
 struct CropKind {
   float least_covered = 0;    // the share of at least one object that the window must cover
-  float least_aspect = 0.5f;  // of the window, width / height
+  float least_aspect = 0.5f;  // aspect of the window, width / height
   float most_aspect = 2.0f;
-  float least_area = 0.1f;  // of the window, as a share of the image
+  float least_area = 0.1f;  // area of the window, as a share of the image
   float most_area = 1.0f;
-  float least_overlap = 0;   // a box stays if so much of its area is within the window
-  float keep_image = 0.15f;  // the probability that the image is left whole
+  float least_overlap = 0;   // a box stays if at least this share of it is in the window
+  float keep_image = 0.15f;  // the probability that the whole image is kept
 
   bool operator==(const CropKind&) const = default;
 };
@@ -43,14 +43,15 @@ struct SsdCrop {
 
 // Chooses a window of an image of height x width pixels, and crops the boxes to it; the caller
 // crops the pixels (Image::view). The whole image, with all boxes as they are, is one of the
-// choices. Like tf.image.sample_distorted_bounding_box it tries 100 windows and takes the first
-// that covers enough of any box, or the whole image after them. An image without boxes is one
-// object.
+// choices. Like tf.image.sample_distorted_bounding_box it tries 100 windows and takes the first one
+// that covers enough of any box; if there is none, the whole image. An image without boxes counts
+// as one object.
 Window random_crop(const SsdCrop& crop, size_t height, size_t width, std::vector<Box>& boxes,
                    RandomNumbers& numbers);
 
-// Keeps the boxes of which at least `least_overlap` of the area is within the window, cuts them at
-// its border, and gives their corners in units of the window. `height` and `width` are the image's.
+// Keeps each box with at least the share `least_overlap` of its area within the window, cuts the
+// boxes at the window's border, and gives their corners in units of the window. `height` and
+// `width` are the image's.
 void crop_boxes(std::vector<Box>& boxes, const Window& window, size_t height, size_t width,
                 float least_overlap);
 

@@ -46,7 +46,7 @@ uint64_t scaled(uint64_t length, int divisor) {
   return (length + d - 1) / d;
 }
 
-// Returns the largest divisor of both sides that leaves what the caller needs.
+// Returns the largest divisor of both sides with which the size stays at least the needed one.
 int divisor_for(const JpegHeader& header, const DecodeOptions& options) {
   if (options.needed_height == 0 || options.needed_width == 0) return 1;
   const ImageSize size = seen_size(header);
@@ -71,8 +71,7 @@ Window scaled_window(const Window& window, const ImageSize& size, int divisor) {
           end(window.left + window.width, size.width, width) - left};
 }
 
-// Returns where a window of the image that is seen lies in the one that is stored, at 1/divisor of
-// its size.
+// Returns the place of a window of the seen image in the stored image, at 1/divisor of its size.
 Window as_stored(const Window& seen, const JpegHeader& header, int divisor) {
   Window stored = seen;
   if (header.sideways()) stored = {seen.left, seen.top, seen.width, seen.height};
@@ -83,11 +82,12 @@ Window as_stored(const Window& seen, const JpegHeader& header, int divisor) {
   return stored;
 }
 
-// Writes `from` into `to` as EXIF's orientation says that it is to be seen.
+// Writes `from` to `to`, turned by EXIF's orientation.
 void turn(const Image& from, int orientation, Image& to) {
   const bool sideways = turns_sideways(orientation);
   to.resize(sideways ? from.width : from.height, sideways ? from.height : from.width);
-  // A pixel of the result comes from `first`, plus so many pixels for each row and column.
+  // The index in `from` of a pixel of the result is `first`, plus a number of pixels for each row
+  // and column.
   const auto width = static_cast<std::ptrdiff_t>(from.width);
   const auto last_row = (static_cast<std::ptrdiff_t>(from.height) - 1) * width;
   struct Walk {

@@ -14,17 +14,16 @@
 namespace muster::images {
 
 struct DecodeOptions {
-  // An image of more pixels is refused before memory for them is taken.
+  // An image with more pixels is refused before memory for them is allocated.
   uint64_t most_pixels = uint64_t{1} << 26;
   // The caller will shrink the image to this size. A JPEG that is at least twice as high and wide
-  // is then decoded at 1/2, 1/4 or 1/8 of its size, and never smaller than this. 0: at its full
+  // is then decoded at 1/2, 1/4 or 1/8 of its size, and never below the needed size. 0: the full
   // size.
   size_t needed_height = 0;
   size_t needed_width = 0;
-  // The part that is wanted, in pixels of the whole image as it is seen, within which it must lie;
-  // without height: all of it.
-  // The decoder makes only these pixels of a JPEG, with the values that they have in the whole
-  // image.
+  // The wanted part, in pixels of the whole image as it is seen; the part must lie within the
+  // image. Without height: the whole image. The decoder makes only these pixels of a JPEG, with the
+  // same values as in the whole image.
   Window window = {};
 };
 
@@ -39,25 +38,25 @@ struct ImageHeader {
   ImageSize stored;
   int orientation = 1;  // EXIF's, from 1 to 8
 
-  ImageSize seen() const;  // after EXIF's turn
+  ImageSize seen() const;  // size after EXIF's turn
 };
 
 // Decodes JPEG and PNG to 8-bit RGB, one image after the other, and keeps its memory from image to
 // image. Only one thread may use a decoder at a time.
 //
 // JPEG: grey, YCbCr, RGB, CMYK and YCCK of 8 bits; sequential and progressive. PNG: all kinds; of
-// 16 bits the upper 8 are taken, and transparency is ignored (as tf.io.decode_png does). Both are
-// turned as the orientation of their EXIF data says; of a PNG, of data before its pixels.
+// 16 bits the upper 8 are used, and transparency is ignored (like tf.io.decode_png). Both are
+// turned by the orientation in their EXIF data; in a PNG these data must come before the pixels.
 //
-// Throws Invalid, which says `name`, what was expected and what was found, for anything that is not
-// one whole image: truncated, damaged, of another format, or too large. A JPEG that is irregular
-// where no pixel depends on it is decoded, because real data sets have such: spare bytes between
-// its parts, odd headers.
+// Throws Invalid with `name`, what was expected and what was found, for anything that is not one
+// whole image: truncated, damaged, of another format, or too large. A JPEG with an irregularity
+// that no pixel depends on (spare bytes between its parts, odd headers) is decoded, because real
+// data sets have such files.
 class Decoder {
  public:
-  // Returns the pixels of the window, in the memory of `image`; without one, `image` is the whole
-  // image. Where that has another size than the file says (needed_height), the borders of the
-  // window are moved outward to those of pixels.
+  // Returns the pixels of the window, in the memory of `image`; without a window, `image` is the
+  // whole image. If the image is decoded at a smaller size (needed_height), the window's borders
+  // are moved outward to whole pixels.
   ImageView decode(std::span<const std::byte> bytes, std::string_view name,
                    const DecodeOptions& options, Image& image);
   // Returns what is irregular about the last image that was decoded; empty: nothing.
@@ -71,13 +70,13 @@ class Decoder {
 
   JpegReader jpeg_;
   Image scratch_;                     // the image before it is turned
-  std::vector<uint8_t> cmyk_;         // 4 bytes a pixel
-  std::vector<unsigned char*> rows_;  // of a PNG
+  std::vector<uint8_t> cmyk_;         // 4 bytes for each pixel
+  std::vector<unsigned char*> rows_;  // rows of a PNG
   std::string oddity_;
 };
 
-// Read the header alone: the size as it is stored and EXIF's turn, or the full size as it is seen.
-// Throw Invalid as Decoder does.
+// Read only the header. read_header() returns the stored size and EXIF's orientation; read_size()
+// returns the full size as it is seen. Both throw Invalid like Decoder.
 ImageHeader read_header(std::span<const std::byte> bytes, std::string_view name);
 ImageSize read_size(std::span<const std::byte> bytes, std::string_view name);
 

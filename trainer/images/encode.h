@@ -6,8 +6,8 @@
 
 namespace muster::images {
 
-// Return the bytes of a file. An image must have at least one pixel; a JPEG at most 65,500 in each
-// direction. Throw Invalid for any other.
+// Return the bytes of a file. An image must have at least one pixel, for a JPEG at most 65,500 in
+// each direction. Throw Invalid for any other image.
 
 // `level`: zlib's, from 1 (fast) to 9 (small).
 std::string encode_png(const ImageView& image, int level = 6);

@@ -5,8 +5,8 @@
 
 namespace muster::images {
 
-// Returns the orientation (1 to 8) that a block of EXIF data says, from its TIFF header on; 1 if it
-// says none or is damaged.
+// Returns the orientation (1 to 8) in a block of EXIF data that begins with its TIFF header; 1 if
+// there is none or the block is damaged.
 int exif_orientation(std::span<const std::byte> tiff);
 
 // Whether an image of this orientation is seen with height and width exchanged.

@@ -6,7 +6,7 @@
 
 namespace muster::images {
 
-// Moves the boxes of an image to where they are after it was mirrored left to right.
+// Mirrors the boxes of an image left to right, like the image.
 void flip(std::vector<Box>& boxes);
 
 }  // namespace muster::images

@@ -6,8 +6,8 @@
 
 namespace muster::images {
 
-// A rectangle of 8-bit RGB pixels in memory of somebody else. A pixel is 3 bytes, pixels of a row
-// follow each other, and a row begins `stride` bytes after the row above it.
+// A rectangle of 8-bit RGB pixels in memory that another object owns. A pixel is 3 bytes, pixels of
+// a row follow each other, and a row begins `stride` bytes after the row above it.
 struct ImageView {
   const uint8_t* pixels = nullptr;
   size_t height = 0;

@@ -16,15 +16,16 @@
 namespace muster::images {
 namespace {
 
-constexpr int kMostScans = 500;  // of a progressive file: each costs a pass over all of the image
+// Limit for a progressive file: each scan costs a pass over the whole image.
+constexpr int kMostScans = 500;
 
-// libjpeg leaves a failed call by longjmp. Therefore the functions that call it hold no object with
-// a destructor, and report by these messages.
+// libjpeg leaves a failed call by longjmp. Therefore the functions that call libjpeg have no local
+// object with a destructor, and report errors by these messages.
 struct Complaints {
-  jpeg_error_mgr manager;  // the first member: libjpeg hands out its address
+  jpeg_error_mgr manager;  // the first member, because libjpeg passes its address
   std::jmp_buf out;
   std::array<char, JMSG_LENGTH_MAX> message{};  // the error, or else the first sign of damage
-  std::array<char, JMSG_LENGTH_MAX> oddity{};   // the first warning that is no sign of damage
+  std::array<char, JMSG_LENGTH_MAX> oddity{};   // the first warning that is not a sign of damage
 };
 
 Complaints& complaints_of(j_common_ptr jpeg) {
@@ -37,8 +38,8 @@ Complaints& complaints_of(j_common_ptr jpeg) {
   std::longjmp(complaints.out, 1);
 }
 
-// Whether every pixel is decoded in spite of this warning: of bytes that belong to nothing, and of
-// headers that say what no pixel depends on.
+// Whether every pixel is decoded in spite of this warning: it is about extra bytes, or about
+// headers that no pixel depends on.
 bool leaves_all_pixels(int warning) {
   return warning == JWRN_EXTRANEOUS_DATA || warning == JWRN_JFIF_MAJOR ||
          warning == JWRN_ADOBE_XFORM || warning == JWRN_NOT_SEQUENTIAL ||
@@ -46,7 +47,7 @@ bool leaves_all_pixels(int warning) {
 }
 
 void keep_warning(j_common_ptr jpeg, int level) {
-  if (level >= 0) return;  // it is no warning
+  if (level >= 0) return;  // it is not a warning
   Complaints& complaints = complaints_of(jpeg);
   auto& kept = leaves_all_pixels(jpeg->err->msg_code) ? complaints.oddity : complaints.message;
   if (kept[0] == '\0') jpeg->err->format_message(jpeg, kept.data());
@@ -60,9 +61,9 @@ void limit_scans(j_common_ptr jpeg) {
   std::longjmp(complaints.out, 1);
 }
 
-// The region of an image that is decoded for a part of it. libjpeg takes the borders of what it
-// decodes for those of the image when it makes colours of full resolution; so there are some more
-// pixels on each side, and it makes pixels of whole blocks.
+// The region that is decoded for a part of an image. When libjpeg makes colours of full resolution,
+// it treats the borders of the decoded region like borders of the image; so the region has some
+// more pixels on each side. libjpeg decodes whole blocks.
 struct Region {
   JDIMENSION top = 0;
   JDIMENSION left = 0;
@@ -71,7 +72,7 @@ struct Region {
 
 Region region_around(const Window& part, const jpeg_decompress_struct& jpeg, int divisor) {
   Region all{0, 0, jpeg.output_width};
-  // Blocks of a progressive file may be smoothed by those around them.
+  // In a progressive file the blocks around a block may be used to smooth it.
   if (jpeg.progressive_mode != 0) return all;
   const auto block = static_cast<size_t>(DCTSIZE / divisor);
   const size_t above = 2 * block * static_cast<size_t>(jpeg.max_v_samp_factor);
@@ -110,7 +111,7 @@ struct JpegReader::Library {
     return true;
   }
 
-  // Returns false where what is to be decoded is not known; else sets `region`.
+  // Returns false if the region to decode is not known; else sets `region`.
   bool start(const Request& request, Region& region) {
     if (setjmp(complaints.out) != 0) return false;
     jpeg.scale_num = 1;
@@ -137,7 +138,7 @@ struct JpegReader::Library {
       if (out != nullptr && to == row)
         std::memcpy(out, row + (part.left - region.left) * pixel, bytes);
     }
-    // If all of the rest were skipped, none of it would be looked at.
+    // If libjpeg skipped all remaining rows, it would not check them.
     const JDIMENSION left = jpeg.output_height - jpeg.output_scanline;
     if (left > 1) jpeg_skip_scanlines(&jpeg, left - 1);
     if (left > 0) jpeg_read_scanlines(&jpeg, &row, 1);
@@ -158,10 +159,10 @@ std::string JpegReader::read(std::span<const std::byte> bytes, std::string_view 
   Library& library = *library_;
   jpeg_decompress_struct& jpeg = library.jpeg;
   const JpegHeader& header = request.header;
-  jpeg_abort_decompress(&jpeg);  // what an error has left
+  jpeg_abort_decompress(&jpeg);  // cleans up after an error
   library.complaints.message[0] = library.complaints.oddity[0] = '\0';
   bool is_read = library.read_header(bytes);
-  // It would take memory for the other one.
+  // The library would allocate memory for another size.
   if (is_read && (jpeg.image_height != header.height || jpeg.image_width != header.width))
     throw Invalid(fmt::format(
         "{}: damaged JPEG: expected one frame, of {}x{} pixels (height x width), found another of "

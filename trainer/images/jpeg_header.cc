@@ -23,7 +23,7 @@ bool stands_alone(uint32_t marker) {
   return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8);
 }
 
-// Decoders refuse these. 0xff00, which is no marker, they pass over.
+// Whether decoders refuse this marker. (They skip 0xff00, which is not a marker.)
 bool is_reserved(uint32_t marker) {
   return marker < 0xc0 && marker != 0x01;
 }
@@ -62,7 +62,7 @@ void read_frame(uint32_t marker, Bytes segment, std::string_view name, JpegHeade
   }
   const bool arithmetic = marker >= 0xc9;
   if (arithmetic) return;
-  uint64_t blocks = 1, widest = 1, highest = 1;  // of a unit of coding
+  uint64_t blocks = 1, widest = 1, highest = 1;  // sizes of a coding unit (MCU)
   if (components > 1) {
     blocks = 0;
     for (size_t c = 0; c < components; ++c) {

@@ -16,8 +16,8 @@
 namespace muster::images {
 namespace {
 
-// libpng leaves a failed call by longjmp. Therefore the functions that call it hold no object with
-// a destructor, and report by these messages.
+// libpng leaves a failed call by longjmp. Therefore the functions that call libpng have no local
+// object with a destructor, and report errors by these messages.
 struct Failure {
   std::array<char, 128> message{};
 };
@@ -64,7 +64,7 @@ class Reader {
     if (!read_header()) fail();
     return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};
   }
-  // Returns what a chunk of EXIF data before the pixels says; 1 if there is none.
+  // Returns the orientation in a chunk of EXIF data before the pixels; 1 if there is none.
   int orientation() {
     png_uint_32 size = 0;
     png_bytep exif = nullptr;
@@ -75,7 +75,7 @@ class Reader {
     return uint64_t{png_get_rowbytes(png_, info_)} * png_get_image_height(png_, info_);
   }
 
-  // Sets what header() has not done; then the pixels of all rows.
+  // Sets the remaining options, then reads the pixels of all rows.
   void pixels(Image& image, std::vector<unsigned char*>& rows) {
     if (!prepare()) fail();
     if (png_get_rowbytes(png_, info_) != image.stride()) {
@@ -96,7 +96,7 @@ class Reader {
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, &source_, take_bytes);
-    // No chunk is looked at but those that pixels and their turn depend on.
+    // Ignore all chunks except those that the pixels and their turn depend on.
     constexpr png_byte kExif[] = "eXIf";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);

@@ -12,10 +12,10 @@
 
 namespace muster::images {
 
-// libpng behind functions that throw. encode_png() of encode.h is beside them.
+// Functions that use libpng and throw errors. encode_png() of encode.h is in the same source file.
 
-// Decodes the pixels as they are stored. Returns the orientation of EXIF by which they are to be
-// turned, from 1 to 8. `rows` is memory that is kept from image to image.
+// Decodes the pixels as they are stored. Returns EXIF's orientation, from 1 to 8, by which the
+// pixels must be turned. `rows` is memory that is kept from image to image.
 int decode_png(std::span<const std::byte> bytes, std::string_view name, uint64_t most_pixels,
                Image& image, std::vector<unsigned char*>& rows);
 

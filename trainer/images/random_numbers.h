@@ -4,8 +4,8 @@
 
 namespace muster::images {
 
-// The random numbers for one use of one image, in the order in which they are taken. All chance in
-// this folder comes from here: the same numbers give the same result.
+// The random numbers for one use of one image, in the order in which they are drawn. All randomness
+// in this folder comes from here, so the same numbers give the same result.
 class RandomNumbers {
  public:
   virtual ~RandomNumbers() = default;

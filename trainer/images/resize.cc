@@ -18,8 +18,8 @@ void Resizer::find_places(size_t from, size_t to, std::vector<Place>& places) {
   }
 }
 
-// Returns row `y` of `from`, resized along its length. Two rows in a row are kept, because a row of
-// the result lies between two, and the next one often between the same.
+// Returns row `y` of `from`, resized along its length. Two consecutive rows are kept, because a row
+// of the result lies between two rows, and the next one often between the same two.
 const float* Resizer::widened_row(const ImageView& from, size_t y) {
   for (const WidenedRow& kept : widened_) {
     if (kept.y == y) return kept.values.data();
@@ -45,7 +45,8 @@ const float* Resizer::widened_row(const ImageView& from, size_t y) {
 }
 
 void Resizer::resize(const ImageView& from, size_t height, size_t width, Image& to) {
-  constexpr float kHalf = 0.5f;  // std::lround, which the linter wants, is a call for each pixel
+  // Std::lround, which the linter prefers, would be a call for each pixel.
+  constexpr float kHalf = 0.5f;
   to.resize(height, width);
   find_places(from.height, height, rows_);
   find_places(from.width, width, columns_);

@@ -8,17 +8,17 @@
 
 namespace muster::images {
 
-// Bilinear resizing as tf.image.resize has it (method "bilinear", no antialiasing): the centre of
-// pixel i is at i + 0.5, and beyond the centres of the outermost pixels their values go on. The
-// arithmetic is in float32, and each value is rounded to the nearest in the end (a half upward).
-// The object keeps its memory from image to image; only one thread may use it at a time.
+// Bilinear resizing like tf.image.resize (method "bilinear", no antialiasing): the centre of pixel
+// i is at i + 0.5, and beyond the centres of the outermost pixels their values continue. The
+// arithmetic is in float32; at the end each value is rounded to the nearest (a half upward). The
+// object keeps its memory from image to image; only one thread may use it at a time.
 class Resizer {
  public:
   // `from` must have a pixel, and height and width must not be 0.
   void resize(const ImageView& from, size_t height, size_t width, Image& to);
 
  private:
-  // The two neighbours between which a value lies, and how far it is from the first to the second.
+  // The two neighbours of a value, and the weight of the second one.
   struct Place {
     size_t lower;
     size_t upper;

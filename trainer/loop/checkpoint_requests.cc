@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenLooks{500};
 constexpr std::chrono::seconds kAskAgain{30};
 
-// Returns "" for what cannot be read, or is no file: it is looked at again soon.
+// Returns "" for a path that cannot be read or is not a file; the caller looks again soon.
 std::string read(const std::filesystem::path& file) {
   const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat what {};

@@ -8,14 +8,14 @@
 
 namespace muster::loop {
 
-// Watches the file through which somebody outside asks rank 0 for a checkpoint
-// (MUSTER_CHECKPOINT_REQUEST), on a thread of its own. The file's text, as far as it counts
-// (common/job/checkpoint_request.h), is the request's name, and each new text is a request; no
-// file, or an empty one, asks for nothing.
+// Watches, on a separate thread, the file in which a user or the operator asks rank 0 for a
+// checkpoint (MUSTER_CHECKPOINT_REQUEST). The beginning of the file's text (counted_request() of
+// common/job/checkpoint_request.h) is the request's name. Each new text is a request; a missing or
+// empty file is none.
 class CheckpointRequests {
  public:
-  // Calls `ask` with each new text, at first with the one that is there, and with the same text
-  // again twice a minute, for a checkpoint that was asked for may fail.
+  // Calls `ask` with the text that is there at the beginning and with each new text. Repeats the
+  // same text twice a minute, because a requested checkpoint may fail.
   CheckpointRequests(std::filesystem::path file,
                      std::function<void(const std::string& request)> ask);
 

@@ -101,7 +101,7 @@ void Checkpointer::start(Task task) {
   changed_.notify_all();
 }
 
-// Nothing is owed after it.
+// Returns the best state if it could not be written yet. Nothing is owed after the call.
 std::optional<Checkpointer::Task> Checkpointer::take_owed(uint64_t generation) {
   const MutexLock lock(mutex_);
   std::optional<Task> owed = std::exchange(owed_, std::nullopt);
@@ -158,7 +158,8 @@ void Checkpointer::hurry_locked() {
 void Checkpointer::wait_until_idle() {
   MutexLock lock(mutex_);
   hurry_locked();
-  // Whoever waits for the thread that writes goes on; what that one waits for is watched by itself.
+  // A thread that waits for the writing thread gives signs of life; the writing thread's own work
+  // is watched separately.
   while (!changed_.wait_for(lock, kBeatEach, [&] { return !busy_; })) WatchedWork::beat();
 }
 
@@ -174,7 +175,8 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   }
 }
 
-// One that was published before the request names an earlier one: the request is still to be met.
+// A checkpoint that was taken before the request names an earlier request, so the request is not
+// met yet.
 void Checkpointer::note_request(const Task& task, const checkpoint::Store::Found& found) {
   const std::string& name = found.manifest.request;
   {
@@ -207,12 +209,12 @@ checkpoint::Store::Found Checkpointer::write(Task& task) {
     published = store_.publish(temporary, manifest);
   } catch (...) {
     store_.discard(temporary);
-    // Throws if a newer generation exists: its owner may have removed what we began, and then the
-    // disk is not at fault.
+    // Throws if a newer generation exists: its owner may have removed the files that we began, and
+    // then the error is not the disk's.
     folder::require_newest(options_.storage, task.manifest.generation, options_.job_uid);
     throw;
   }
-  auto found = checkpoint::Store::read(published);  // with slices
+  auto found = checkpoint::Store::read(published);  // including slices
   const double took = std::chrono::duration<double>(Clock::now() - begun).count();
   log::info(fmt::format("checkpoint {} was written in {:.3g} s",
                         found.directory.filename().string(), took),

@@ -19,16 +19,16 @@
 
 namespace muster::loop {
 
-// The final checkpoint would have the name of one that is published already; this happens when a
-// step turns out to be the last only after its checkpoint was published. The final checkpoint then
-// needs a generation of its own.
+// The final checkpoint would have the name of a published checkpoint. This happens if a step turns
+// out to be the last one only after its checkpoint was published. The final checkpoint then needs a
+// new generation.
 class NameTaken : public Unavailable {
  public:
   using Unavailable::Unavailable;
 };
 
-// Decides when to save, and saves on a thread of its own: the training loop only waits for the
-// copy.
+// Decides when to save, and saves on a separate thread: the training loop only waits for the copy
+// of the state.
 class Checkpointer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -38,10 +38,11 @@ class Checkpointer {
     std::string job_uid;
     spec::CheckpointSpec when;
     checkpoint::Manifest manifest;  // the fields equal in all of the job's checkpoints
-    // All are called on the checkpointer's thread, or on the caller's of take_now().
+    // The functions below are called on the checkpointer's thread, or on the thread that calls
+    // take_now().
     std::function<void(uint64_t step, double seconds)> published;
     std::function<void()> failed;
-    // A checkpoint has been published whose state was taken after request(name) was called.
+    // Called when a checkpoint is published whose state was copied after the call of request(name).
     std::function<void(const std::string& name, const checkpoint::Store::Found& found)> met;
   };
 
@@ -50,7 +51,7 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  // Steps, epochs and time count from here.
+  // Steps, epochs and time until the next checkpoint count from here.
   void begin(const checkpoint::Position& position, Clock::time_point now);
   // True if a checkpoint should be taken at this step and none is being written.
   bool due(const checkpoint::Position& position, Clock::time_point now) const;
@@ -60,25 +61,25 @@ class Checkpointer {
   // Asks for a checkpoint as soon as possible; a checkpoint being written is finished at full
   // speed. Thread-safe.
   void request();
-  // Asks for one that meets the request of this name, unless the newest that is published or being
-  // written does. The name goes into the manifests of all that are taken from here on, so if one
-  // cannot be written, the next meets the request, and this may be called again to have it sooner.
-  // Thread-safe.
+  // Asks for a checkpoint for the request of this name, unless the newest checkpoint (published or
+  // being written) meets it already. The manifests of all checkpoints from here on contain the
+  // name. So if a checkpoint cannot be written, the next one meets the request; another call makes
+  // it come sooner. Thread-safe.
   void request(const std::string& name);
-  // Says which request the checkpoint has met from which training goes on.
+  // Tells the request that was met by the checkpoint from which training continues.
   void met_before(const std::string& name);
 
   // Copies the state and writes it in the background. An error of the disk or of a shard is logged,
-  // as a warning when it is the first in a row and then twice a minute: training goes on, and the
-  // next checkpoint may succeed.
+  // as a warning at the first of several errors in a row and then twice a minute. Training
+  // continues, and the next checkpoint may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
-  // Does the same for the best state so far; first waits for the checkpoint being written. No other
-  // is due at this step then. If the best cannot be written, it is tried again instead of the next
-  // checkpoint and before take_now(), until a better one replaces it: a checkpoint that names it as
-  // the best is published only after it.
+  // Does the same for the best state so far, after waiting for the checkpoint being written. No
+  // other checkpoint is due at this step afterwards. If the best state cannot be written, writing
+  // is repeated instead of the next checkpoint and before take_now(), until a better state replaces
+  // it: a checkpoint that names it as the best must be published after it.
   void take_best(Synchronizer& synchronizer, const Json& metrics);
-  // Waits for the checkpoint being written, now at full speed, then takes one and waits for it too.
-  // Throws NameTaken, and what Snapshot::write and Store::publish throw.
+  // Waits for the checkpoint being written, now at full speed, then takes a new checkpoint and
+  // waits for it. Throws NameTaken, and the errors of Snapshot::write and Store::publish.
   checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics,
                                     std::optional<checkpoint::End> ended);
 
@@ -86,7 +87,7 @@ class Checkpointer {
   struct Task {
     std::unique_ptr<Snapshot> snapshot;
     checkpoint::Manifest manifest;
-    double bytes_per_second = 0;  // 0: full speed, somebody waits for it
+    double bytes_per_second = 0;  // 0: full speed, because something waits for it
     bool best = false;
   };
   void start(Task task);
@@ -118,12 +119,13 @@ class Checkpointer {
   ConditionVariable changed_;
   std::optional<Task> task_ MUSTER_GUARDED_BY(mutex_);
   std::optional<Task> owed_
-      MUSTER_GUARDED_BY(mutex_);  // the best state, if it could not be written
-  Snapshot* saving_ MUSTER_GUARDED_BY(mutex_) = nullptr;  // in the background
+      MUSTER_GUARDED_BY(mutex_);  // the best state, if it could not be written yet
+  // The snapshot being written in the background.
+  Snapshot* saving_ MUSTER_GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> busy_{false};
   bool closing_ MUSTER_GUARDED_BY(mutex_) = false;
-  // Names of requests: the newest one; that of the newest checkpoint that is published or being
-  // written; and that of the newest published one.
+  // Names of requests: the newest request; the request in the newest checkpoint (published or being
+  // written); the request in the newest published checkpoint.
   std::string wanted_ MUSTER_GUARDED_BY(mutex_);
   std::string taken_ MUSTER_GUARDED_BY(mutex_);
   std::string met_ MUSTER_GUARDED_BY(mutex_);

@@ -31,7 +31,7 @@ void tell_not_shown(const std::runtime_error& error) {
   log::info(std::string("how GPUs are used is not shown: ") + error.what());
 }
 
-// Returns what looks as `look` does, and logs the first failure.
+// Returns a function that does the same as `look` and logs the first failure.
 LookAtGpus told_once(LookAtGpus look) {
   return [look = std::move(look), told = false]() mutable {
     try {
@@ -58,14 +58,14 @@ Json to_json(const std::vector<GpuUse>& uses) {
 }  // namespace
 
 void report_gpus(metrics::Reporter& reporter, const std::vector<compute::Device>& devices) {
-  int gpus = 0;  // several devices may share one
+  int gpus = 0;  // several devices may share a GPU
   for (const compute::Device& device : devices)
     if (device.kind == compute::DeviceKind::cuda) gpus = std::max(gpus, device.ordinal + 1);
   if (gpus == 0) return;
   try {
     report_gpus(reporter,
                 std::make_shared<const GpuWatch>(told_once(compute::cuda::look_at_gpus(gpus))));
-  } catch (const std::runtime_error& error) {  // training goes on without these numbers
+  } catch (const std::runtime_error& error) {  // training continues without these numbers
     tell_not_shown(error);
   }
 }
@@ -75,7 +75,7 @@ void report_gpus(metrics::Reporter& reporter, const std::shared_ptr<const GpuWat
   reporter.measure_first([&reporter, watch, shown = size_t{0}]() mutable {
     std::vector<GpuUse> uses = watch->seen();
     shown = std::max(shown, uses.size());
-    uses.resize(shown);  // where nothing is known any more, no old number stays
+    uses.resize(shown);  // so that no old number stays if the values are not known any more
     for (size_t i = 0; i < shown; ++i) {
       for_each_number(uses[i], [&](const char*, const char* metric, const auto& value) {
         const double number =

@@ -9,13 +9,13 @@
 
 namespace muster::loop {
 
-// Shows in `reporter`, from now on, how those of the devices that are GPUs are used: in the metrics
-// gpu_* with a label `gpu`, which is the ordinal, and in /progress: {"gpus": [{"utilization": 0.93,
-// "memoryUsed": 2147483648, "memory": 85899345920, "watts": 412.5, "memoryErrors": 0}]}. What is
-// not known is absent there, and not a number in the metrics. Where the driver's library for that
-// is missing, the log says so, and nothing is shown.
+// Reports in `reporter`, from now on, the use of those devices that are GPUs: in the metrics gpu_*
+// (the label `gpu` is the ordinal) and in /progress: {"gpus": [{"utilization": 0.93, "memoryUsed":
+// 2147483648, "memory": 85899345920, "watts": 412.5, "memoryErrors": 0}]}. An unknown value is left
+// out in /progress, and is NaN in the metrics. If the driver's library for these values is missing,
+// this is logged and nothing is reported.
 void report_gpus(metrics::Reporter& reporter, const std::vector<compute::Device>& devices);
-// Does the same for the GPUs that `watch` looks at.
+// Does the same for the GPUs of `watch`.
 void report_gpus(metrics::Reporter& reporter,
                  const std::shared_ptr<const compute::cuda::GpuWatch>& watch);
 

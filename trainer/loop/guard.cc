@@ -55,7 +55,7 @@ std::unique_ptr<HangGuard> guard_against_hangs() {
                       std::to_string(kMost) + ", found \"" + text + "\"",
                   kBadConfig);
   return std::make_unique<HangGuard>(std::chrono::seconds(*seconds), [](const Stall& stall) {
-    alarm(5);  // ends the process if the thread that hangs keeps the log for itself
+    alarm(5);  // ends the process if the hanging thread holds the log's lock
     log::error(stall.doing + " hangs: this process ends, so that a new one can go on in its place");
     std::_Exit(kHung);
   });

@@ -10,22 +10,22 @@
 
 namespace muster::loop {
 
-// Runs a program's body: the one place where exceptions become exit codes (common/exit_code.h).
+// Runs a program's body. Only this function turns exceptions into exit codes (common/exit_code.h).
 // `tell` gets the message of the exception; without `tell` it is logged as an error.
 using Tell = std::function<void(const std::string& message)>;
 int run_guarded(const std::function<int()>& body, const Tell& tell = {});
 
-// Watches this process's work. What gives no sign of life for MUSTER_HANG_SECONDS (30; 0: nobody
-// watches) is told; if only another process would go on, this one ends with kHung after three times
-// as long. Throws Invalid for another text in that variable.
+// Watches this process's work. Logs work without a sign of life for MUSTER_HANG_SECONDS (default
+// 30; 0: no watch). If only a new process could continue, this process ends with kHung after three
+// times as long. Throws Invalid for any other text in the variable.
 std::unique_ptr<HangGuard> guard_against_hangs();
 
-// Throws Invalid with kMiscomputes if what this process computes with on the CPU gives wrong
-// answers: compute/cpu/check/checked_kernels.h. Takes a few milliseconds.
+// Throws Invalid with kMiscomputes if the CPU kernels of this process give wrong results (see
+// compute/cpu/check/checked_kernels.h). Takes a few milliseconds.
 void require_right_answers();
 
-// SIGTERM and SIGINT as a stop token. It must be made before any other thread, so that all threads
-// leave the signals to it. A second signal ends the process at once.
+// SIGTERM and SIGINT as a stop token. Construct it before any thread starts, so that only this
+// object gets the signals. A second signal ends the process at once.
 class StopSignal {
  public:
   StopSignal();

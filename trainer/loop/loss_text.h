@@ -7,10 +7,11 @@
 
 namespace muster::loop {
 
-// A loss as text for people: "0.1234", "inf", or "nan" (whatever the NaN's sign bit).
+// Returns a loss as text for people: "0.1234", "inf", or "nan" (whatever the NaN's sign bit).
 std::string loss_text(double loss);
 
-// The metrics of a loss: "cost 0.1234, accuracy 0.9744"; "nothing to measure" if there are none.
+// Returns the metrics of a loss as text: "cost 0.1234, accuracy 0.9744"; "nothing to measure" if
+// there are none.
 std::string metrics_text(const std::vector<compute::Metric>& metrics);
 
 }  // namespace muster::loop

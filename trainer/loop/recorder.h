@@ -20,7 +20,7 @@ namespace muster::loop {
 // Reports a running training: log lines every few seconds and at an epoch's end, TensorBoard
 // points, /progress. A loss's metrics are means: in a log line over the steps since the previous
 // line, or over the epoch; in /progress over the steps since the previous report. A step costs a
-// few additions; the rest happens a few times a second.
+// few additions; all other work happens a few times a second.
 class Recorder {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,7 +29,7 @@ class Recorder {
     uint64_t summary_every_steps = 100;
     compute::LossKind loss;
     const compute::Schedule* schedule = nullptr;
-    bool quiet = false;  // no log lines: rank 0 logs the same
+    bool quiet = false;  // no log lines, because rank 0 logs the same
   };
 
   // `events` may be null; no TensorBoard points are written then.
@@ -56,27 +56,28 @@ class Recorder {
   Json state(const checkpoint::Position& position) const;
 
   void begin(const checkpoint::Position& position, uint64_t total_steps, uint64_t generation);
-  // To be called after each committed step; `position` is after it, `sums` are the group's.
+  // Call this after each committed step. `position` is the position after the step, `sums` are the
+  // sums of the group.
   void step(const checkpoint::Position& position, const compute::LossSums& sums,
             Clock::time_point now);
-  // Reports an evaluation between two steps, at `position`; `validation` is its json(). The time
-  // `took` does not count as training time.
+  // Reports an evaluation between two steps, at `position`; `validation` is the result of
+  // Evaluation::json(). The time `took` does not count as training time.
   void validated(const checkpoint::Position& position, const Json& validation,
                  Clock::duration took);
-  // Reports what is not reported yet and stops the clock.
+  // Reports everything that is not reported yet, and stops the clock.
   void end(const checkpoint::Position& position);
 
   void checkpoint_published(uint64_t step, double seconds);  // thread-safe
   void checkpoint_failed();                                  // thread-safe
   void set_state(const std::string& state);
   void scalar(const std::string& tag, uint64_t step, double value);
-  // Returns what writes the pictures of an evaluation at `step` for TensorBoard.
+  // Returns the function that writes pictures of an evaluation at `step` for TensorBoard.
   ShowPicture shows_pictures(uint64_t step);
   void flush();
 
-  // The numbers of this process and of all earlier ones of this training that the checkpoint it
-  // resumed from knows of. Rates are these processes' work divided by their training time; null if
-  // there is none.
+  // The numbers of this process and of the earlier processes of this training, as far as the
+  // checkpoint that it resumed from has them. A rate is the work of these processes divided by
+  // their training time; null if there is no training time.
   double train_seconds() const;
   Json examples_per_second() const;
   Json steps_per_second() const;
@@ -115,9 +116,11 @@ class Recorder {
   Window recent_;                 // since the last update of progress
   Window logged_;                 // since the last log line
   Window points_;                 // since the last TensorBoard point
-  metrics::Durations durations_;  // of steps, since the last update of progress
-  Clock::time_point begun_;       // when this process began in the generation, and at which
-  uint64_t begun_step_ = 0;       // step: the rate of the group's steps counts from there
+  metrics::Durations durations_;  // durations of steps since the last update of progress
+  // When, and at which step, this process began in the generation: the rate of the group's steps
+  // counts from there.
+  Clock::time_point begun_;
+  uint64_t begun_step_ = 0;
   uint64_t epochs_told_ = 0;
   // The totals of earlier processes.
   struct Earlier {
@@ -126,7 +129,7 @@ class Recorder {
     int64_t steps = 0;
   };
   Earlier earlier_;
-  double started_at_ = 0;  // Unix time of the first process
+  double started_at_ = 0;  // Unix time at which the first process started
   std::atomic<uint64_t> checkpoint_step_{0};
   std::atomic<double> checkpoint_time_{0};
   Clock::time_point last_;

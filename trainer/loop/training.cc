@@ -27,7 +27,8 @@ namespace muster::loop {
 
 namespace {
 
-// Refuses, by name, settings that a job may have and this build does not support; none is ignored.
+// Refuses, by name, each setting that a job may have but this build does not support, so that none
+// is silently ignored.
 void require_available(const Training& training) {
   const auto& devices = compute::device_choices();
   Problems problems(training.document);
@@ -54,8 +55,8 @@ Training to_training(Document document) {
   return training;
 }
 
-// Gives a model that leaves its number of classes open as many as the training data have. Every
-// replica does so, and finds the same number: it is part of the training's fingerprint.
+// Sets the number of classes of a model that leaves it open to that of the training data. Every
+// replica does so and finds the same number; the number is part of the training's fingerprint.
 void decide_classes(Document& document) {
   Json& training = document.value();
   std::string why;
@@ -142,7 +143,8 @@ Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed, int
   return options;
 }
 
-// Replicas of a job get a number; the only process of a training counts what it can use.
+// Replaces `devices: auto`. Replicas of a job get a number; a process that trains alone counts the
+// devices that it can use.
 void count_devices(Document& document) {
   Json* devices = document.find("devices");
   if (devices == nullptr || *devices != "auto") return;
@@ -199,7 +201,7 @@ void take_label_count_from_layers(compute::ModelSpec& model) {
   if (model.label_count == 0) model.label_count = compute::check_graph(model).outputs;
 }
 
-// It rises with each change after which the same engine computes other bits.
+// Raise this with each change after which the same engine computes other bits.
 constexpr int kArithmetic = 2;
 
 std::string Assembly::determinism_fingerprint() const {
@@ -245,7 +247,7 @@ compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const Thre
   options.threads = threads.threads;
   options.seed = spec.seed;
   options.precision = spec.precision;
-  // Threads that make samples want the cores too.
+  // Threads that make samples need the cores too.
   options.exclusive =
       threads.exclusive && spec.data.train.augment.empty() && spec.data.train.images() == nullptr;
   if (spec.devices == 1) return options;

@@ -17,43 +17,43 @@
 
 namespace muster::loop {
 
-// A training.yaml that has been read: unchanged (for manifests and fingerprints) and as values.
+// A training.yaml, as unchanged JSON (for manifests and fingerprints) and as values.
 struct Training {
   Document document;  // knows the lines, for messages
   Json json;
   spec::TrainingSpec spec;
   std::string fingerprint;  // SHA-256 of json
 
-  // Both throw Invalid (kBadConfig) with every problem, also for features that this build lacks.
-  // load() takes the classes that a model leaves open from the training data, and throws Invalid
-  // (kBadInput) if they do not say how many there are.
+  // Both throw Invalid (kBadConfig) with every problem, also for features that this build lacks. If
+  // the model leaves its number of classes open, load() takes it from the training data, and throws
+  // Invalid (kBadInput) if the data do not tell it.
   static Training load(const std::filesystem::path& path);
   static Training from_json(const Json& json, const std::string& source);
 };
 
-// How many threads compute, and whether they have the cores to themselves.
+// The number of computing threads, and whether they have the cores to themselves.
 struct ThreadChoice {
-  int threads = 0;  // 0: by the CPU budget and the shapes
+  int threads = 0;  // 0: chosen by the CPU budget and the shapes
   bool exclusive = true;
   // Reads MUSTER_THREADS, which is set when several replicas share a machine. Throws Invalid.
   static ThreadChoice from_environment(int spec_threads);
 };
 
 // Opens the data `name` (train, validation or test) and checks that they fit the model: shapes,
-// kind of label, range of labels. The first one (train) fills in what the model leaves open. Throws
-// Invalid naming the line of the training and what does not fit. Precondition: the training has
-// them.
+// kind of label, range of labels. The first data opened (train) fill in the values that the model
+// leaves open. Throws Invalid naming the line in the training and what does not fit. Precondition:
+// the training has these data.
 std::unique_ptr<data::Dataset> open_for(const Training& training, const std::string& name,
                                         compute::ModelSpec& model);
-// Does the same for the data that these replicas train on.
+// Opens and checks, in the same way, the data that these replicas train on.
 data::TrainingData open_to_train(const Training& training, const data::Replicas& replicas,
                                  compute::ModelSpec& model);
 
-// Takes the model's number of labels from its last layer. To be used when the training data, which
-// decide that number otherwise, are not at hand: data to evaluate may lack some classes.
+// Takes the model's number of labels from its last layer. Use this if the training data, which
+// otherwise decide the number, are not available: data for evaluation may lack some classes.
 void take_label_count_from_layers(compute::ModelSpec& model);
 
-// Data, model and engine of one training process, made to fit each other.
+// The data, model and engine of one training process, which fit each other.
 struct Assembly {
   Training training;
   std::unique_ptr<data::Dataset> train;
@@ -69,19 +69,18 @@ struct Assembly {
 
   const spec::TrainingSpec& spec() const { return training.spec; }
   std::vector<FedEngine> devices() const;
-  std::vector<compute::Engine*> engines() const;  // of the devices
+  std::vector<compute::Engine*> engines() const;  // the engines of devices()
   int threads() const;                            // the total over all devices
-  // The time that a device has waited for its batches, for the device that waited longest. May be
-  // called from any thread.
+  // Returns the longest time that a device has waited for its batches. Thread-safe.
   double input_wait_seconds() const;
-  // Build, instruction set, precision and threads, which decide a result's bits.
+  // Returns build, instruction set, precision and threads, which decide the bits of results.
   std::string determinism_fingerprint() const;
 };
 
 // `members` processes compute together, each with the spec's devices; `rank` is this one's number.
-// `distributed`: they train through parameter servers. With those, evaluation within the training
-// throws Invalid (kBadConfig): a rank 0 that comes back would learn nothing of its results.
-// `create` makes the engines.
+// `distributed`: the members train through parameter servers. With parameter servers, evaluation
+// within the training throws Invalid (kBadConfig), because a restarted rank 0 could not get the
+// results of earlier evaluations. `create` makes the engines.
 using MakeEngine = std::function<std::unique_ptr<compute::Engine>(const compute::ModelSpec&,
                                                                   const compute::EngineOptions&)>;
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads,

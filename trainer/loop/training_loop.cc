@@ -43,7 +43,8 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
   recorder.measure_input_wait([&assembly] { return assembly.input_wait_seconds(); });
   if (!begin()) return Ending::interrupted;
   auto now = Recorder::Clock::now();
-  std::optional<WatchedWork> watched;  // all but the waits for a group and, in the end, for storage
+  // Everything except waits for the group and, at the end, for storage.
+  std::optional<WatchedWork> watched;
   for (;;) {
     if (!watched) watched.emplace(WatchedWork::Kind::computing, "training");
     const bool settled = synchronizer.settled();

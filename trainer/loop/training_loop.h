@@ -13,10 +13,11 @@ namespace muster::loop {
 
 enum class Ending { finished, interrupted };
 
-// Trains until there is no more to do or `stop` is requested, with any synchronizer. Nothing here
-// allocates, locks or waits in a step. `checkpointer`, `validator` and `rule` may be null (not rank
-// 0, or nothing is saved, evaluated within the training or ends it). Throws Invalid (kDiverged)
-// naming the step at which the loss is not finite, and what start() and step() throw.
+// Trains with any synchronizer until the training is complete or `stop` is requested. The loop
+// itself does not allocate, lock or wait in a step. `checkpointer`, `validator` and `rule` may be
+// null: for other ranks than 0, or if nothing is saved, nothing is evaluated within the training,
+// or no rule ends it early. Throws Invalid (kDiverged) naming the step at which the loss is not
+// finite, and the errors of start() and step().
 Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
              Checkpointer* checkpointer, Validator* validator, std::stop_token stop,
              StopRule* rule = nullptr);

@@ -13,15 +13,15 @@ namespace muster::metrics {
 // copies the chief's into status.progress. The field names are the API's: {role, index, state,
 // step, totalSteps, epoch, loss, metrics {accuracy}, examplesPerSecond, inputWaitSeconds,
 // etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput, generation}. loss is a string, since
-// JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Absent are: loss before the first report,
+// JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Left out are: loss before the first report,
 // etaSeconds while unknown, lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first
-// checkpoint, any other number that is not finite. "stalled" is there while some work gives no sign
-// of life. Rank 0 of a group adds the fields of loop/group_report.h.
+// checkpoint, and any other number that is not finite. "stalled" is present while some work gives
+// no sign of life. Rank 0 of a group adds the fields of loop/group_report.h.
 struct Progress {
-  std::string state =
-      "starting";  // starting | waiting | training | evaluating | serving | finishing | done
+  // Starting | waiting | training | evaluating | serving | finishing | done.
+  std::string state = "starting";
   uint64_t step = 0;
-  uint64_t steps_here = 0;  // those that the group has made while this process led it
+  uint64_t steps_here = 0;  // steps of the group since this process leads it
   uint64_t total_steps = 0;
   uint64_t epoch = 0;
   std::optional<double> loss;  // none before the first report

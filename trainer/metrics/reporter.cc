@@ -30,7 +30,7 @@ double seconds(std::chrono::system_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Returns what stands still in this process.
+// Returns this process's stalled work.
 Json own_stalls(const std::string& replica) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   Json stalls = Json::array();
@@ -71,7 +71,7 @@ struct Reporter::Impl {
   std::map<std::string, std::function<Json()>> more MUSTER_GUARDED_BY(more_mutex);
   Mutex measure_mutex;
   std::vector<std::function<void()>> measures MUSTER_GUARDED_BY(measure_mutex);
-  std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
+  std::unique_ptr<HttpServer> server;  // the last member, because its handlers use the others
 };
 
 void Reporter::Impl::show(const Progress& now) {

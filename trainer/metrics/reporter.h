@@ -12,8 +12,8 @@
 
 namespace muster::metrics {
 
-// A histogram of times in seconds, for Reporter::observe, where counting must cost next to nothing.
-// Not thread-safe.
+// A histogram of times in seconds, for Reporter::observe; counting costs almost nothing. Not
+// thread-safe.
 class Durations {
  public:
   // The upper ends of the buckets, the same for every histogram: from 10 us to 5 minutes. A last
@@ -40,24 +40,24 @@ class Durations {
 // Updates are cheap and thread-safe; the training loop calls update() at most a few times a second.
 class Reporter {
  public:
-  // `restarts` counts the restarts of this replica in place, in this container; /progress has it
-  // beside the fields of update(). Throws Unavailable, naming the address, if it cannot be bound.
+  // `restarts` is the number of restarts in place in this container; /progress shows it beside the
+  // fields of update(). Throws Unavailable, naming the address, if it cannot be bound.
   Reporter(const std::string& address, std::string role, int index, int restarts = 0);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
   void update(const Progress& progress);
-  // Sets `resumed` of /progress: a sentence that says what training resumes from, if the user may
-  // not expect it.
+  // Sets `resumed` of /progress: a sentence that says which checkpoint training resumes from, if
+  // the user may not expect it.
   void resumed(const std::string& sentence);
   // Sets `requestedCheckpoint` of /progress: the newest request for a checkpoint that has been met,
   // and the step and the folder of a checkpoint that was taken after it.
   void met_request(const std::string& request, uint64_t step, const std::string& folder);
   Progress snapshot() const;
   // Adds to each answer of /progress the members of the object that `more` returns; an empty `more`
-  // adds nothing. Replaces the function of an earlier call by the same `who`, which is no longer
-  // called once this call has returned.
+  // adds nothing. Replaces the function of an earlier call with the same `who`; that function is
+  // not called any more once this call has returned.
   void also_say(const std::string& who, std::function<Json()> more);
   // `measure` is called before each answer of /metrics, by one thread at a time.
   void measure_first(std::function<void()> measure);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kIrVersion = 8;
 constexpr int64_t kOperators = 17;
-// Protobuf holds less than 2 GiB; the rest is for all that is not weights.
+// Protobuf holds less than 2 GiB; the difference is room for everything except weights.
 constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - (uint64_t{1} << 24);
 constexpr const char* kOutputs[] = {"probabilities", "boxes", "scores", "outputs"};
 

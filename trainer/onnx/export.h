@@ -19,14 +19,14 @@ namespace muster::onnx {
 //                    image, which is 0 to 1; neither clipped nor suppressed
 //   "scores"         [batch, anchors, classes] of a detector, without the background
 //   "outputs"        [batch, outputs] of any other model
-// The metadata have the names of the classes as a list in JSON ("classes").
-// `model` must be complete, with its input's shape; `parameters` are its layout's size.
+// The metadata have the names of the classes as a list in JSON ("classes"). `model` must be
+// complete, with the shape of its input; `parameters` has the size of its layout.
 onnxformat::Model to_onnx(const compute::ModelSpec& model, std::span<const float> parameters,
                           const data::SampleFormat& samples);
 
-// Writes model/model.onnx below the job's folder. Returns its path; nothing, after a warning in the
-// log and remove_onnx(), for a model of more than 2 GB, which is more than ONNX's format can hold.
-// Throws WriteError.
+// Writes model/model.onnx below the job's folder. Returns its path. For a model of more than 2 GB,
+// which ONNX's format cannot hold, logs a warning, calls remove_onnx() and returns nothing. Throws
+// WriteError.
 std::optional<std::filesystem::path> export_onnx(const std::filesystem::path& job_directory,
                                                  const compute::ModelSpec& model,
                                                  std::span<const float> parameters,

@@ -17,8 +17,8 @@ using Dimension = std::variant<int64_t, std::string>;
 
 using Attribute = std::pair<std::string, std::variant<float, int64_t, std::vector<int64_t>>>;
 
-// Adds nodes and tensors to an ONNX graph. Names are made unique: a name that is there already gets
-// a number behind it.
+// Adds nodes and tensors to an ONNX graph. Names are made unique: a number is appended to a name
+// that exists already.
 class GraphBuilder {
  public:
   explicit GraphBuilder(onnxformat::Graph& graph) : graph_(graph) {}
@@ -29,7 +29,7 @@ class GraphBuilder {
   std::string constant(const std::string& name, const std::vector<int64_t>& shape,
                        std::span<const float> values);
   std::string constant(const std::string& name, const std::vector<int64_t>& values);
-  // `name` is that of the node and of its output.
+  // `name` is the name of the node and of its output.
   std::string add(const std::string& operation, const std::string& name,
                   const std::vector<std::string>& inputs,
                   const std::vector<Attribute>& attributes = {});

@@ -103,7 +103,7 @@ std::string LayerExporter::activated(const std::string& tensor, const std::strin
           builder_.constant(name + "/most", std::vector<int64_t>{}, std::span(bounds).last(1));
       return builder_.add("Clip", name + "/relu6", {tensor, least, most});
     }
-    case Activation::softmax:  // of rows: ActivationLayer sees to it
+    case Activation::softmax:  // over rows: ActivationLayer ensures it
       return builder_.add("Softmax", name + "/softmax", {tensor}, {{"axis", int64_t{1}}});
     case Activation::linear:
       break;
@@ -178,7 +178,7 @@ void LayerExporter::add(const Node& node, const compute::ActivationLayer& layer)
   }
 }
 
-// Outside of training it passes its input on.
+// Outside of training, dropout passes its input on.
 void LayerExporter::add(const Node& node, const compute::Dropout&) {
   forms_of(node.output) = forms_of(node.inputs[0]);
 }

@@ -9,9 +9,9 @@
 
 namespace muster::onnx {
 
-// Adds a model's layers to an ONNX graph, as they are outside of training. ONNX has images with the
-// channels before the height, Muster with the channels last: where a layer needs the other order,
-// a value is transposed, once.
+// Adds a model's layers, in their form outside of training, to an ONNX graph. In ONNX the channels
+// of an image come before the height, in Muster last: if a layer needs the other order, a value is
+// transposed once.
 class LayerExporter {
  public:
   // `parameters` are graph.layout.size() floats. The references must outlive this object.
@@ -24,7 +24,7 @@ class LayerExporter {
   std::string rows(int value);
 
  private:
-  // The tensors of a value; an empty name where there is none so far.
+  // The tensors of a value; an empty name: not made yet.
   struct Forms {
     std::string plain;  // [batch, shape of a sample]
     std::string image;  // [batch, channels, height, width]
@@ -34,8 +34,8 @@ class LayerExporter {
   Forms& forms_of(int value) { return forms_[static_cast<size_t>(value)]; }
   const std::string& plain(int value);
   const std::string& image(int value);
-  // Returns the plain tensor, of a sample of two axes as rows: so layers see it that tell features
-  // apart.
+  // Returns the plain tensor, but as rows for samples of two axes. Layers that distinguish features
+  // use this form.
   std::string features(int value);
   bool are_images(const compute::Node& node);
 
@@ -70,7 +70,7 @@ class LayerExporter {
   const compute::Graph& graph_;
   const std::span<const float> parameters_;
   GraphBuilder& builder_;
-  std::vector<Forms> forms_;  // of each value
+  std::vector<Forms> forms_;  // forms of each value
 };
 
 }  // namespace muster::onnx

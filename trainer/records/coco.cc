@@ -27,7 +27,7 @@ namespace ondemand = simdjson::ondemand;
 struct Annotation {
   int64_t image = 0;
   int64_t category = 0;
-  const char* place = nullptr;                 // of the category
+  const char* place = nullptr;                 // place of the category in the text
   double x = 0, y = 0, width = 0, height = 0;  // in pixels
   double area = 0;
   bool crowd = false;
@@ -54,7 +54,7 @@ std::optional<Number> parsed(std::string_view text) {
 }
 
 // Reads one file. simdjson goes through the text once, from front to back, and throws
-// simdjson_error, to which this adds where it was.
+// simdjson_error; the parser adds the place to the error.
 class Parser {
  public:
   explicit Parser(const std::string& name) : name_(name) {}
@@ -91,7 +91,7 @@ class Parser {
                               place_.empty() ? "" : place_ + ": ", problem, line_and_column()));
   }
 
-  // Returns where at_ is, as words; "" if it is nowhere in the text.
+  // Returns line and column of at_ in words; "" if at_ is not in the text.
   std::string line_and_column() const {
     if (at_ == nullptr || std::less<>()(at_, text_.data()) ||
         std::less<>()(text_.data() + text_.size(), at_))
@@ -106,8 +106,8 @@ class Parser {
     fail(fmt::format("expected {}, found {}", expected, shorten(std::string(trimmed(token)), 40)));
   }
 
-  // Returns the result of `get`; fails if the value is of another type than it takes, which
-  // `expected` names.
+  // Returns the result of `get`. Fails, naming `expected`, if the value has another type than `get`
+  // reads.
   template <typename Get>
   auto typed(ondemand::value value, std::string_view expected, const Get& get) const {
     const std::string_view found = value.raw_json_token();
@@ -131,10 +131,11 @@ class Parser {
     }
   }
 
-  // Returns nothing for a text that is no whole number. 7.0 is one.
+  // Returns nothing for a text that is not a whole number. 7.0 is a whole number.
   static std::optional<int64_t> whole(std::string_view digits) {
     if (const auto number = parsed<int64_t>(digits)) return number;
-    constexpr double kMost = 9007199254740992.0;  // up to here doubles have every whole number
+    // Up to this number doubles contain every whole number.
+    constexpr double kMost = 9007199254740992.0;
     const auto number = parsed<double>(digits);
     if (!number || !(std::abs(*number) <= kMost) || *number != std::trunc(*number))
       return std::nullopt;
@@ -157,7 +158,7 @@ class Parser {
     return *number;
   }
 
-  // Returns the id of an image. One that is no number gets a number that no other has.
+  // Returns the id of an image. An id that is not a number gets a unique number.
   int64_t image_id(ondemand::value value) {
     const std::string_view text = digits(value, "a number or a text");
     if (const auto number = whole(text)) return *number;
@@ -209,7 +210,7 @@ class Parser {
   }
 
   // Calls `read` with the value of each field that it knows by `key`, and fails if one of the
-  // `required` does not occur. A field that is null does not occur.
+  // `required` does not occur. A field that is null counts as missing.
   template <typename Read>
   void fields(ondemand::object object, std::initializer_list<std::string_view> required,
               const Read& read) {
@@ -332,7 +333,7 @@ class Parser {
     });
   }
 
-  // Gives the annotations to their images: the lists may come in any order.
+  // Adds the annotations to their images, because the lists may come in any order.
   CocoAnnotations joined() {
     leave_out_unused_categories();
     std::vector<LabelMap::Entry> entries;
@@ -378,8 +379,8 @@ class Parser {
 
   const std::string& name_;
   std::string_view text_;
-  std::string place_;         // where the parser is: "annotations[3].bbox"
-  const char* at_ = nullptr;  // the same in the text; null: nowhere
+  std::string place_;         // the parser's place, for example "annotations[3].bbox"
+  const char* at_ = nullptr;  // place_ in the text; null: nowhere
   bool images_seen_ = false, annotations_seen_ = false, categories_seen_ = false;
   CocoAnnotations result_;
   std::unordered_map<int64_t, size_t> images_;  // index in result_.images, by id

@@ -13,29 +13,29 @@ namespace muster::records {
 
 struct CocoImage {
   std::string file_name;
-  int64_t height = 0;  // in pixels; 0: the file does not say both height and width
+  int64_t height = 0;  // in pixels; 0: the file does not give both height and width
   int64_t width = 0;
   // Labels are the categories' ids. Without height and width, corners are in pixels.
   std::vector<images::Box> boxes;
 };
 
 // The images and boxes of a file of COCO annotations ("instances"). Segmentations, licences and
-// whatever else it has are passed over. What other programs write with a plain meaning is taken:
-// numbers as texts, ids of images that are texts, true and false for 1 and 0, null for what is
-// absent, and images without height and width.
+// other fields are skipped. Deviations of other programs with a clear meaning are accepted: numbers
+// as texts, ids of images that are texts, true and false for 1 and 0, null for absent values, and
+// images without height and width.
 struct CocoAnnotations {
   LabelMap categories;
   std::vector<CocoImage> images;  // in the order of the file
   images::BoxProblems problems;
-  uint64_t without_image = 0;  // annotations of an image that is not in the file: left out
-  // Names of categories that are left out: no annotation has them, and they are only the
-  // supercategory of another one, or have the name of another one.
+  uint64_t without_image = 0;  // annotations left out because their image is not in the file
+  // Names of categories that are left out, because no annotation has them and they are only the
+  // supercategory of another category or have the same name as another one.
   std::vector<std::string> unused_categories;
 
   // Throws Invalid naming `name` and what is wrong where ("annotations[3].bbox", with line and
-  // column) for a text that is no JSON or does not have `images`, `annotations` and `categories` as
-  // COCO's files do; for an id that occurs twice, for an annotation of a category that is not in
-  // the file, and for the path of a file on Windows.
+  // column) for a text that is not JSON or does not have `images`, `annotations` and `categories`
+  // as COCO's files do; for an id that occurs twice, for an annotation of a category that is not in
+  // the file, and for a Windows path.
   static CocoAnnotations parse(std::string_view json, const std::string& name);
   // The memory for reading is about three times the file's size, and is freed afterwards.
   static CocoAnnotations read(const std::filesystem::path& path);

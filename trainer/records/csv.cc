@@ -8,7 +8,7 @@
 namespace muster::records {
 namespace {
 
-// Returns the last separator of the first row that is not blank; a comma if it has none.
+// Returns the last separator in the first row that is not blank; a comma if the row has none.
 char separator_of(std::string_view text) {
   char last = ',';
   bool in_quotes = false, begins_field = true, is_blank = true;

@@ -8,23 +8,23 @@
 namespace muster::records {
 
 struct CsvField {
-  std::string text;  // without the quotation marks around it, or as it stands
+  std::string text;  // without the quotation marks around it, if there are any
   bool quoted = false;
-  size_t line = 0;    // where it begins, from 1
-  size_t column = 0;  // in bytes, from 1
+  size_t line = 0;    // line of its beginning, from 1
+  size_t column = 0;  // column in bytes, from 1
 };
 
-// A table as RFC 4180 has it: rows of fields, each of which may stand in quotation marks and then
-// hold anything, a quotation mark twice. The separator is the last comma, semicolon or tab of the
-// first row that is not in quotation marks. Spaces around quotation marks, blank rows and a
-// byte-order mark are passed over.
+// A table by RFC 4180: rows of fields. A field in quotation marks may contain anything; a quotation
+// mark in it is written twice. The separator is the last comma, semicolon or tab in the first row
+// that is not in quotation marks. Spaces around quotation marks, blank rows and a byte-order mark
+// are skipped.
 class CsvReader {
  public:
-  // `text` must live as long as the reader; `name` stands in messages.
+  // `text` must live as long as the reader; `name` is the text's name in messages.
   CsvReader(std::string_view text, std::string name);
 
   // Reads the next row; returns false after the last one. Throws Invalid naming line and column if
-  // a quotation mark is not closed, or something follows one that closes.
+  // a quotation mark is not closed, or if text follows a closing quotation mark.
   bool next(std::vector<CsvField>& row);
   char separator() const { return separator_; }
 

@@ -42,7 +42,7 @@ class ExampleReader::Features {
     name_ = name;
     if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
         !example_.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      throw Invalid(fmt::format("{}: expected a tf.train.Example, found {} bytes that are none",
+      throw Invalid(fmt::format("{}: expected a tf.train.Example, found {} bytes of something else",
                                 name, bytes.size()));
     }
   }
@@ -60,7 +60,7 @@ class ExampleReader::Features {
     return list.value_size() == 0 ? 0 : list.value(0);
   }
 
-  // The bytes of the image change places with what `image` had.
+  // Swaps the bytes of the image with the content of `image`.
   void take_image(std::string& image, const char* key = kEncoded) {
     auto& list = bytes(key);
     if (list.value_size() != 1 || list.value(0).empty()) {
@@ -70,7 +70,7 @@ class ExampleReader::Features {
     image.swap(*list.mutable_value(0));
   }
 
-  // `expected`: how many boxes there are.
+  // `expected`: the number of boxes.
   void check_length(const char* key, int found, int expected) const {
     if (found == expected) return;
     fail(key, fmt::format("expected {} values, one a box, found {}", expected, found));
@@ -144,7 +144,7 @@ void ExampleReader::read(std::string_view bytes, std::string_view name, const La
     }
     return static_cast<int32_t>(id);
   };
-  // These are left out by many writers.
+  // Many writers leave these features out.
   const auto optional = [&](const char* key, const auto& list) {
     if (list.value_size() > 0) features.check_length(key, list.value_size(), count);
     return [&list](int box) { return list.value_size() > 0 ? list.value(box) : 0; };

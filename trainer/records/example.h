@@ -19,8 +19,8 @@ struct DetectionExample {
   std::string source_id;           // image/source_id; empty: not given
   int64_t height = 0;              // image/height; 0: not given
   int64_t width = 0;               // image/width; 0: not given
-  std::vector<images::Box> boxes;  // image/object/...: those that are of use
-  images::BoxProblems problems;    // of those that were read
+  std::vector<images::Box> boxes;  // image/object/...: the usable boxes
+  images::BoxProblems problems;    // problems of the boxes that were read
 };
 
 // A tf.train.Example of an image with a class.
@@ -37,8 +37,9 @@ struct ClassificationKeys {
 };
 
 // Reads examples, one after the other, and keeps its memory. Only one thread may use it at a time.
-// Both functions throw Invalid, which begins with `name`, for bytes that are no tf.train.Example,
-// and name the feature that is missing, of another type or of another length than those beside it.
+// Both functions throw Invalid, beginning with `name`, for bytes that are not a tf.train.Example,
+// and for a feature that is missing, has another type, or differs in length from the related
+// features; the error names the feature.
 class ExampleReader {
  public:
   ExampleReader();
@@ -46,9 +47,9 @@ class ExampleReader {
   ExampleReader(const ExampleReader&) = delete;
   ExampleReader& operator=(const ExampleReader&) = delete;
 
-  // With a label map a box has the id of its image/object/class/text, or where the example has no
-  // texts its image/object/class/label; either must be in the map. Without one it has its label,
-  // which must be at least 1.
+  // With a label map, a box gets the id of its image/object/class/text, or, if the example has no
+  // texts, its image/object/class/label; text or label must be in the map. Without a label map it
+  // gets its label, which must be at least 1.
   void read(std::string_view bytes, std::string_view name, const LabelMap* labels,
             DetectionExample& example);
 
@@ -60,8 +61,8 @@ class ExampleReader {
   std::unique_ptr<Features> features_;
 };
 
-// Returns the bytes of a tf.train.Example with all of this; class texts are taken from `labels`, if
-// it is not null and has the id.
+// Returns the bytes of a tf.train.Example with all fields of `example`; class texts come from
+// `labels`, if it is not null and has the id.
 std::string write_example(const DetectionExample& example, const LabelMap* labels);
 std::string write_example(const ClassificationExample& example);
 

@@ -37,7 +37,7 @@ std::optional<uint64_t> number(std::string_view digits) {
   return value;
 }
 
-// Returns what a path says by the last "<index>-of-<count>" in its file name.
+// Returns the shard that the last "<index>-of-<count>" in a path's file name gives.
 std::optional<Shard> shard_of(const fs::path& path) {
   constexpr std::string_view kOf = "-of-";
   const std::string name = path.filename().string();
@@ -62,7 +62,7 @@ std::vector<fs::path> matches(const std::string& pattern) {
     Found() : glob_t{} {}
     ~Found() { ::globfree(this); }
   } found;
-  // A folder that is not there has no files.
+  // A missing folder has no files.
   const auto cannot_read = [](const char*, int error) {
     return error == ENOENT || error == ENOTDIR ? 0 : 1;
   };

@@ -16,14 +16,14 @@ constexpr size_t kFooterBytes = 4;
 
 std::string frame_record(std::string_view bytes);
 
-// Returns the length that a record's header says; none if its checksum is another.
+// Returns the length in a record's header; nothing if the header's checksum is wrong.
 std::optional<uint64_t> length_of(std::span<const char, kHeaderBytes> header);
 
-// True if the footer is the checksum of the record's bytes.
+// Whether the footer is the checksum of the record's bytes.
 bool footer_fits(std::string_view bytes, std::span<const char, kFooterBytes> footer);
 
-// Returns ((crc >> 15) | (crc << 17)) + 0xa282ead8. The mask prevents problems with a checksum over
-// data that holds checksums.
+// Returns ((crc >> 15) | (crc << 17)) + 0xa282ead8. The mask prevents problems with checksums over
+// data that contain checksums.
 uint32_t mask_crc(uint32_t crc);
 
 }  // namespace muster::records

@@ -22,30 +22,30 @@ class LabelMap {
   };
 
   // The text format of the Object Detection API: `item { id: 1 name: 'n02' display_name: 'cat' }`.
-  // An item of id 0 is passed over if it is called background, for which 0 stands. Throws Invalid
-  // naming `name` and the line for a text that is no label map, a field that the format does not
-  // have, an item without name or id, and an id 0 of anything else; and naming `name` if there is
-  // no item, or an id or a name twice.
+  // An item with id 0 is skipped if its name is background, which 0 stands for. Throws Invalid
+  // naming `name` and the line for a text that is not a label map, an unknown field, an item
+  // without name or id, and an id 0 with another name. Throws Invalid naming `name` if there is no
+  // item, or an id or a name occurs twice.
   static LabelMap parse(std::string_view text, const std::string& name);
   static LabelMap read(const std::filesystem::path& path);
 
   LabelMap() = default;
-  // Throws Invalid, which begins with `name`, for an id below 0, or an id or a name twice.
+  // Throws Invalid, beginning with `name`, for an id below 0, and if an id or a name occurs twice.
   LabelMap(std::vector<Entry> entries, const std::string& name);
 
   // Sorted by id.
   const std::vector<Entry>& entries() const { return entries_; }
-  // Returns the id of the class with this name, or with this display name if none has the name.
+  // Returns the id of the class with this name or, if there is none, with this display name.
   std::optional<int32_t> id_of(std::string_view text) const;
-  // Returns the class's place in entries(); none if there is no such id.
+  // Returns the index of the id's entry in entries(); nothing if there is no such id.
   std::optional<size_t> index_of(int32_t id) const;
 
-  // The classes of a detector that has `classes` of them, counted from 0. An id is the class id -
-  // 1, as in the Object Detection API, if all ids are from 1 to `classes`: then its published
-  // weights fit COCO's 80 ids up to 90. Otherwise an id's class is its place in entries(). Returns
-  // the class of an id that is there.
+  // Returns the class, from 0, of an existing id for a detector with `classes` classes. If all ids
+  // are from 1 to `classes`, the class is id - 1, as in the Object Detection API, whose published
+  // weights for COCO's 80 ids (up to 90) then fit. Otherwise the class is the id's index in
+  // entries().
   int32_t class_of(int32_t id, int64_t classes) const;
-  // Returns the display names by class. One without an id has its id as its name.
+  // Returns the display names by class. A class without an entry has its id as its name.
   std::vector<std::string> names_by_class(int64_t classes) const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kOverhead = kHeaderBytes + kFooterBytes;
 
-// Returns how a file is compressed that begins so; null if it is not.
+// Returns the compression of a file with this beginning; null if it is not compressed.
 const char* compression_of(const std::array<char, kHeaderBytes>& header) {
   const auto first = static_cast<unsigned char>(header[0]);
   const auto second = static_cast<unsigned char>(header[1]);

@@ -9,11 +9,11 @@
 
 namespace muster::records {
 
-// Writes a TFRecord file. It has its name, whole and on the disk, once finish() has returned;
-// without that it is removed again. Throws WriteError.
+// Writes a TFRecord file. The file is whole, on the disk and under its name once finish() has
+// returned; without finish() it is removed. Throws WriteError.
 class RecordWriter {
  public:
-  // Replaces a file that is there already.
+  // Replaces an existing file.
   explicit RecordWriter(std::filesystem::path path);
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;

@@ -10,10 +10,11 @@ namespace muster::records {
 
 enum class UnknownFields { left_out, refused };
 
-// Reads a message in protobuf's text format, behind a byte-order mark if there is one; what becomes
-// of fields that the message does not have is the caller's choice. Returns "" or the first error,
-// with its line and column. `places`, if given, receives where each field is. Nothing is printed,
-// and a text that is nested too deep is an error: protobuf itself would use up the stack.
+// Reads a message in protobuf's text format; a byte-order mark at the beginning is skipped.
+// `unknown` says what happens to fields that the message does not have. Returns "" or the first
+// error, with line and column. `places`, if given, receives the place of each field. Prints
+// nothing. A text that is nested too deep is an error, because protobuf itself would overflow the
+// stack.
 std::string parse_text(std::string_view text, google::protobuf::Message& message,
                        UnknownFields unknown = UnknownFields::left_out,
                        google::protobuf::TextFormat::ParseInfoTree* places = nullptr);

@@ -23,20 +23,20 @@ struct Flip {
   double probability = 0.5;
 };
 
-// The least and the most value.
+// The smallest and the largest value.
 struct Range {
   double least = 0;
   double most = 0;
 
   bool operator==(const Range&) const = default;
 };
-// Takes a part of the image, and resizes it to the size that the image would have.
+// Takes a part of the image, and resizes the part to the size of the whole image.
 struct RandomCrop {
   Range area{0.08, 1.0};           // as a share of the image
   Range aspect{3.0 / 4, 4.0 / 3};  // width / height
 };
-// Takes a part of the image that shows enough of an object, as the TF Object Detection API's
-// ssd_random_crop: images::SsdCrop says how.
+// Takes a part of the image that shows enough of an object, like ssd_random_crop of the TF Object
+// Detection API (see images::SsdCrop).
 struct SsdRandomCrop {};
 // Changes brightness, saturation, hue and contrast, in this order.
 struct Colour {
@@ -49,8 +49,8 @@ struct Colour {
 using StageKind = std::variant<Shift, Flip, RandomCrop, Colour, SsdRandomCrop>;
 
 // Returns why samples of this shape cannot go through the stage, with the field to name
-// ("shift.pixels"); nothing if they can. `decoded`: they are decoded from image files.
-// Mismatch::layer has no meaning here.
+// ("shift.pixels"); nothing if they can. `decoded`: whether samples are decoded from image files.
+// Mismatch::layer is not used.
 std::optional<compute::Mismatch> mismatch_of(const StageKind& stage,
                                              const std::vector<int64_t>& shape, bool decoded);
 

@@ -11,19 +11,19 @@ namespace muster::spec {
 
 // A field of one `training` block that has another value in a second block.
 struct Change {
-  std::string path;    // below the block: "optimizer.learningRate"; of a list that grew or shrank,
-                       // "model.layers[2]"
-  Json before, after;  // null where there is none
+  std::string path;    // path below the block: "optimizer.learningRate"; for a list that grew or
+                       // shrank, "model.layers[2]"
+  Json before, after;  // null: no value
 
   // Returns "was 0.1, is 0.01"; long values are cut.
   std::string text() const;
 };
 
-// The influence of a field of a `training` block on the weights of the training.
+// How a field of a `training` block influences the weights of the training.
 enum class Bearing {
   none,   // the weights are the same with any value
-  end,    // when training ends, or in which arithmetic: what was trained so far stays valid
-  course  // what each step does
+  end,    // when training ends, or its arithmetic: the training so far stays valid
+  course  // the result of each step
 };
 Bearing bearing_of(const std::string& path);
 
@@ -35,11 +35,11 @@ bool is_below(std::string_view path, std::string_view parent);
 std::vector<Change> changes(const Json& before, const Json& after);
 
 // Returns those of changes() that influence the weights. Both are whole blocks. `before` may come
-// from an earlier version of Muster: fields that it did not know have their defaults.
+// from an earlier version of Muster: fields that this version did not know have their defaults.
 std::vector<Change> changes_of_weights(const Json& before, const Json& after);
 
-// Returns `training` with the defaults of all fields that it leaves out; nothing if it does not fit
-// our schema, since another version of Muster has written it.
+// Returns `training` with the defaults of all fields that it leaves out; nothing if `training` does
+// not fit our schema because another version of Muster has written it.
 std::optional<Json> with_defaults(const Json& training);
 
 // Returns "batchSize (was 32, is 64), seed (was 1, is 2) and 3 more"; names at most `most` changes.

@@ -41,8 +41,8 @@ class Checker {
     check_evaluation();
   }
 
-  // Checks the block itself. It is called last, since nothing in the block counts as sound after
-  // it.
+  // Checks the block itself. Call this last, because a problem of the block itself makes everything
+  // in the block count as unsound.
   void check_length() { check_one_of("", training_, {"epochs", "steps"}, true); }
 
  private:
@@ -55,7 +55,8 @@ class Checker {
     problems_.report(at(relative), std::move(expected), std::move(found));
   }
 
-  // Exactly one (`required`), or at most one, of the fields; returns whether that is so.
+  // Checks that exactly one (`required`), or at most one, of the fields is given; returns whether
+  // it is.
   bool check_one_of(const std::string& relative, const Json& value,
                     const std::vector<std::string>& fields, bool required) {
     std::vector<std::string> found;
@@ -131,7 +132,7 @@ class Checker {
     }
   }
 
-  // Returns null if the loss cannot be told.
+  // Returns null if the loss is not known.
   const compute::LossDescription* loss() const {
     if (!is_sound("model.name") || !is_sound("model.loss")) return nullptr;
     return &compute::describe(to_loss(member(training_, "model")));
@@ -185,7 +186,7 @@ class Checker {
       report(relative, "either files or fileList", both ? "both" : "neither");
   }
 
-  // Objects are in features of fixed names, and their labels count from 1.
+  // Features with objects have fixed names, and the labels of objects begin at 1.
   void check_keys(const Json& records, const std::string& relative) {
     if (!records.is_object() || string_or(records, "labels", "class") != "objects") return;
     const RecordSource usual;
@@ -323,7 +324,7 @@ class Checker {
     if (check_metric(stop, "stopWhen.metric", {kTrainLoss})) check_reachable(stop);
   }
 
-  // Metrics that are better if they are higher are shares: "95" was meant as 0.95.
+  // Metrics for which higher is better are shares: 95 was probably meant as 0.95.
   void check_reachable(const Json& stop) {
     const std::string name = string_or(stop, "metric", "");
     const auto metric = metric_of(to_loss(member(training_, "model")), name);
@@ -334,8 +335,8 @@ class Checker {
     report("stopWhen.atLeast", "at most 1, which " + name + " can reach", describe(least));
   }
 
-  // Returns whether the field names a metric of the model's loss. `more` are allowed too, and
-  // checked before.
+  // Returns whether the field names a metric of the model's loss. The names in `more` are allowed
+  // too, and are checked first.
   bool check_metric(const Json& value, const std::string& relative,
                     const std::vector<std::string>& more = {}) {
     const auto* loss = this->loss();

@@ -46,13 +46,13 @@ Initializer to_initializer(const Json& value, Initializer fallback) {
   return fallback;
 }
 
-// Returns two numbers; one in the manifest stands for both.
+// Returns two numbers; a single number in the manifest stands for both.
 std::array<int64_t, 2> to_pair(const Json& value, std::array<int64_t, 2> fallback) {
   if (!value.is_array() || value.empty()) return fallback;
   return {value.front().get<int64_t>(), value.back().get<int64_t>()};
 }
 
-// `size`: where the manifest has none. Without strides, a pool's are its size.
+// `size`: the default size. The default strides of a pool are its size.
 compute::Window to_window(const Json& fields, int64_t size, bool pool) {
   compute::Window window;
   window.size = to_pair(member(fields, "size"), {size, size});
@@ -63,7 +63,7 @@ compute::Window to_window(const Json& fields, int64_t size, bool pool) {
   return window;
 }
 
-// Reads what all layers with a kernel have.
+// Reads the fields that all layers with a kernel have.
 template <typename Layer>
 Layer with_kernel(Layer layer, const Json& fields) {
   layer.activation = to_activation(string_or(fields, "activation", "linear"));

@@ -7,8 +7,8 @@ namespace muster::spec {
 // Converts a value that has been checked (check.h). Precondition: no problems.
 TrainingSpec to_training_spec(const Json& training);
 
-// The parts of it that checks need before the whole block is known to be sound. Precondition: no
-// problems in the value.
+// Convert parts of a training block, for checks before the whole block is known to be sound.
+// Precondition: no problems in the value.
 compute::ModelSpec to_model(const Json& model);
 compute::LossKind to_loss(const Json& model);
 // Converts the value of data.train (`shuffle`), data.validation or data.test for a model.

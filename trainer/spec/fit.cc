@@ -28,7 +28,7 @@ class Fit {
   Fit(const std::string& path, const Json& training, Problems& problems, const LookUp& look_up)
       : path_(path), training_(training), problems_(problems), look_up_(look_up) {}
 
-  // The results of run(), as far as it has found them out.
+  // The results of run(), as far as it could find them.
   const compute::ModelSpec& model() const { return model_; }
   bool knows_classes() const { return knows_classes_; }
   const std::optional<uint64_t>& train_samples() const { return train_samples_; }
@@ -177,7 +177,7 @@ class Fit {
     }
   }
 
-  // Images of one channel are the same with that axis and without it.
+  // Images of one channel are the same with and without the axis of channels.
   static std::vector<int64_t> without_one_channel(std::vector<int64_t> shape) {
     if (shape.size() == 3 && shape.back() == 1) shape.pop_back();
     return shape;
@@ -248,8 +248,8 @@ class Fit {
   std::optional<uint64_t> train_samples_;
   compute::ModelSpec model_;
   bool knows_classes_ = true;    // false: the training data decide them, and are not here
-  std::vector<int64_t> wanted_;  // shape of a sample; one of a single axis takes any
-  bool from_train_ = false;      // wanted_
+  std::vector<int64_t> wanted_;  // shape of a sample; a shape with one axis accepts any shape
+  bool from_train_ = false;      // whether wanted_ is that of the training data
 };
 
 }  // namespace
@@ -300,7 +300,8 @@ std::string note_of_batch(const Document& document, const std::string& path, con
       document.locate(field), field, batch, *samples);
 }
 
-// A metric that falls while a model learns is asked to be high, or the other way round.
+// Returns a note if stopWhen waits for a high value of a metric that falls while a model learns, or
+// the other way round.
 std::string note_of_stop(const Document& document, const std::string& path,
                          const TrainingSpec& spec) {
   if (!spec.stop_when) return "";
@@ -329,7 +330,7 @@ std::optional<Scaling> scaling_of(const DataSource& source) {
   return std::nullopt;
 }
 
-// The model is evaluated with other numbers than it has learned from.
+// Returns a note if data for evaluation are scaled differently from the training data.
 std::string note_of_scaling(const Document& document, const std::string& path,
                             const std::string& part, const DataSource& train,
                             const std::optional<DataSource>& other) {

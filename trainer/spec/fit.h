@@ -4,7 +4,7 @@
 
 namespace muster::spec {
 
-// The part of check_training that is about data and model together: selections, shapes, labels.
+// The part of check_training() that checks data and model together: selections, shapes, labels.
 void check_fit(const Document& document, const std::string& path, Problems& problems,
                const LookUp& look_up);
 

@@ -20,7 +20,7 @@ std::string snake_case(const std::string& name) {
   return result;
 }
 
-// The layer's own fields.
+// Returns the fields within an entry of model.layers.
 const Json& fields_of(const Json& entry) {
   return member(entry, layer_kind(entry));
 }
@@ -48,7 +48,7 @@ class LayerChecker {
     return kind.empty() ? entry : child_path(entry, kind);
   }
 
-  // Whether the name by which other layers refer to it is known.
+  // Whether the layer's name, by which other layers refer to it, is known.
   bool is_named(size_t index) const {
     return problems_.is_sound(child_path(path_of(index), "name"));
   }
@@ -111,7 +111,7 @@ class LayerChecker {
   const std::vector<std::string> names_;
   Problems& problems_;
   bool all_named_ = true;
-  bool all_linked_ = true;  // every input refers to the intended output
+  bool all_linked_ = true;  // whether every input refers to an existing output
   std::set<std::string> earlier_;
   std::set<std::string> used_;
 };

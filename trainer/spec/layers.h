@@ -17,7 +17,7 @@ std::string layer_kind(const Json& entry);
 std::vector<std::string> layer_names(const Json& layers);
 
 // Reports problems of model.layers at `path` ("spec.training.model.layers"): names that are taken,
-// inputs that are no earlier layers, outputs that nobody uses, initializers' scales. Tolerates a
+// inputs that are not earlier layers, outputs that no layer uses, scales of initializers. Accepts a
 // value that failed its schema.
 void check_layers(const Document& document, const std::string& path, Problems& problems);
 

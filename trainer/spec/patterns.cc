@@ -11,7 +11,7 @@ namespace muster::spec {
 
 namespace {
 
-// Returns the pattern; reports a text that is none, and returns nothing.
+// Returns the pattern; for a text that is not a pattern, reports it and returns nothing.
 std::optional<Pattern> pattern_at(const std::string& path, const Json& text, Problems& problems) {
   if (!text.is_string() || !problems.is_whole(path)) return std::nullopt;
   const std::string expression = text.get<std::string>(), flaw = Pattern::flaw(expression);

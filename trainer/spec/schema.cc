@@ -124,7 +124,7 @@ Json kind_rule(const KindField& field, const std::string& condition, const std::
           {"fieldPath", path}};
 }
 
-// Rules for fields of an object: `kind` is as in kind_rule(), `is_kind` turns names into a
+// Adds the rules for fields of an object. `kind` is as in kind_rule(); `is_kind` turns names into a
 // condition.
 template <typename Condition>
 void add_rules(Json& object, const std::vector<KindField>& fields, const std::string& inside,
@@ -145,7 +145,7 @@ void add_kind_rules(Json& properties) {
             [](const auto& names) {
               return "(has(self.name) && " + is_one_of("self.name", names) + ")";
             });
-  // Beside a model's name all options of a loss are refused by another rule.
+  // Another rule refuses all options of a loss beside a model's name.
   add_rules(model, loss_fields(), "lossOptions",
             "(has(self.loss) ? self.loss : 'softmaxCrossEntropy')", [](const auto& names) {
               return "has(self.name) || (has(self.loss) && " + is_one_of("self.loss", names) + ")";

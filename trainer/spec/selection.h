@@ -10,7 +10,7 @@
 namespace muster::spec {
 
 // The wanted samples of a source: the first `skip` are left out, then `take` are taken (-1: the
-// rest), and of these n samples the first floor(fraction n) or those after them.
+// rest), and of these n samples the first floor(fraction n) or the others.
 struct Selection {
   int64_t skip = 0;
   int64_t take = -1;

@@ -16,11 +16,11 @@
 
 namespace muster::spec {
 
-// `spec.training` of a TrainingJob, or a training.yaml of its own, as C++ values. The schema
-// (training.schema.yaml, embedded) is the one place that knows fields, bounds, defaults and
-// descriptions; the operator splices it into the TrainingJob's.
+// `spec.training` of a TrainingJob, or a separate training.yaml, as C++ values. Only the schema
+// (training.schema.yaml, embedded) knows fields, bounds, defaults and descriptions; the operator
+// inserts it into the TrainingJob's schema.
 
-// This says where GPUs exchange gradients themselves, by NCCL; see training.schema.yaml.
+// Whether GPUs exchange gradients directly by NCCL; see training.schema.yaml.
 enum class Nccl { automatic, always, never };
 
 // The type that gradients and parameters are rounded to on their way between members and parameter
@@ -37,8 +37,7 @@ struct DataSpec {
   bool drop_remainder = false;
 };
 
-// The default metric by which evaluations are compared; metric.h has the
-// others.
+// The default metric by which evaluations are compared; metric.h has the other metrics.
 inline constexpr const char* kDefaultMetric = "validationLoss";
 
 struct EarlyStoppingSpec {
@@ -52,21 +51,21 @@ struct EarlyStoppingSpec {
 inline constexpr const char* kTrainLoss = "trainLoss";
 
 struct StopWhenSpec {
-  std::string metric;    // kTrainLoss, or as metric.h names those of evaluations
-  bool at_least = true;  // else at most
+  std::string metric;    // kTrainLoss, or a name of metric.h
+  bool at_least = true;  // false: at most
   double value = 0;
 
   bool by_training() const { return metric == kTrainLoss; }
-  // A value that is not finite reaches nothing.
+  // Returns false for a value that is not finite.
   bool is_reached_by(double found) const {
     return std::isfinite(found) && (at_least ? found >= value : found <= value);
   }
   bool operator==(const StopWhenSpec&) const = default;
 };
 
-// Which tensors of initializeFrom go where. The patterns are valid.
+// Which tensors of initializeFrom are used for which tensors of the model. The patterns are valid.
 struct InitializeOptions {
-  std::vector<Rename> rename;        // from the names there to those of the model
+  std::vector<Rename> rename;        // from names in the file to names of the model
   std::vector<std::string> include;  // patterns of the model's names; empty: all
   std::vector<std::string> exclude;
   bool skip_mismatched = false;
@@ -78,17 +77,16 @@ struct CheckpointSpec {
   std::optional<uint64_t> every_steps;
   std::optional<uint64_t> every_epochs;
   int keep = 5;                            // 1 with best_only
-  std::optional<std::string> best_only;    // the metric by which the best one is known
-  std::optional<double> bytes_per_second;  // at most, of each replica
+  std::optional<std::string> best_only;    // the metric that decides the best checkpoint
+  std::optional<double> bytes_per_second;  // limit of each replica's writing speed
 };
 
 struct TrainingSpec {
-  compute::ModelSpec model;  // input_shape and label_count are filled from the data at start
-  std::string
-      initialize_from;  // checkpoint/start/take_weights.h says what it names; empty: nothing
+  compute::ModelSpec model;  // input_shape and label_count are filled in from the data at the start
+  std::string initialize_from;  // see checkpoint/start/take_weights.h; empty: nothing
   InitializeOptions initialize_options;
   DataSpec data;
-  int64_t batch_size = 32;         // per replica
+  int64_t batch_size = 32;         // samples of one step of one replica
   std::optional<uint64_t> epochs;  // exactly one of epochs, steps
   std::optional<uint64_t> steps;
   int gradient_accumulation = 1;
@@ -100,34 +98,34 @@ struct TrainingSpec {
   WireType wire = WireType::float32;
   Nccl nccl = Nccl::automatic;
   CheckpointSpec checkpoint;
-  std::optional<uint64_t> evaluate_every_epochs;  // within the training
+  std::optional<uint64_t> evaluate_every_epochs;  // evaluation within the training
   std::optional<EarlyStoppingSpec> early_stopping;
   std::optional<StopWhenSpec> stop_when;
   uint64_t summary_every_steps = 100;
-  size_t summary_pictures = 4;  // of each evaluation of a detector
+  size_t summary_pictures = 4;  // number of pictures of each evaluation of a detector
   bool export_onnx = true;
   compute::Precision precision = compute::Precision::float32;
   std::string device = "auto";
   std::string ps_device = "cpu";
-  int devices = 1;  // of one replica, each with batch_size samples a step
-  int threads = 0;  // 0: by the CPU budget and the shape
+  int devices = 1;  // devices of one replica, each with batch_size samples a step
+  int threads = 0;  // 0: chosen by the CPU budget and the model
   uint64_t seed = 1;
   bool strict_determinism = false;
 
   // Whether a collective's gradients and their sums are rounded (compute/tree_sum.h).
   bool rounded() const { return wire == WireType::bfloat16; }
-  // Returns why GPUs do not add up the gradients of a step without the host; "" if they may.
+  // Returns why GPUs cannot add up the gradients of a step without the host; "" if they can.
   std::string why_unlinked() const {
     if (nccl == Nccl::never) return "synchronization.nccl is never";
     if (gradient_accumulation > 1) return "gradientAccumulation is more than 1";
     return rounded() ? "synchronization.wire is bfloat16" : "";
   }
-  // Whether training saves checkpoints before the final one without being asked.
+  // Whether training saves checkpoints before the final one, apart from requests.
   bool saves_on_the_way() const {
     return checkpoint.every_steps || checkpoint.every_seconds || checkpoint.every_epochs ||
            keeps_best();
   }
-  // Whether the checkpoint that evaluation finds to be the best is kept as such.
+  // Whether the checkpoint that evaluation finds to be the best is kept because of that.
   bool keeps_best() const {
     return checkpoint.best_only || (early_stopping && early_stopping->restore_best);
   }

@@ -26,7 +26,7 @@ class EventWriter {
   // Adds a scalar. Values that are not finite are written unchanged: TensorBoard marks them. The
   // file is written when `flush_every` has passed since the last time, at flush() and at the end.
   void scalar(const std::string& tag, uint64_t step, double value);
-  // Adds an image, which `png` is the file of.
+  // Adds an image; `png` is the content of its PNG file.
   void image(const std::string& tag, uint64_t step, std::string_view png, size_t height,
              size_t width);
   void flush();

@@ -5,8 +5,7 @@
 
 namespace muster::supervise {
 
-// The last line that is not blank of a text that comes in pieces; at most the first kMost bytes of
-// it.
+// The last line that is not blank of a text that comes in pieces; at most its first kMost bytes.
 class LastLine {
  public:
   static constexpr size_t kMost = 4096;
@@ -16,7 +15,7 @@ class LastLine {
   const std::string& text() const { return current_.empty() ? last_ : current_; }
 
  private:
-  std::string current_;  // without the white space that it begins with
+  std::string current_;  // without leading white space
   std::string last_;
 };
 

@@ -5,8 +5,8 @@
 
 namespace muster::supervise {
 
-// Decides whether a trainer that has ended is started again in place, or its container ends and
-// leaves it to the operator. A state machine without a clock.
+// Decides whether a trainer that has ended is started again in place, or its container ends so that
+// the operator decides. A state machine without a clock.
 class RestartRule {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -15,10 +15,10 @@ class RestartRule {
   // Allows at most `limit` restarts within kWindow; 0: none.
   explicit RestartRule(int limit) : limit_(limit) {}
 
-  // Returns whether the trainer is restarted, and counts the restart. Not restarted are: success;
-  // exit codes that a restart in place cannot help (common/exit_code.h) or that mean that there is
-  // no such program; and a process that was killed because memory was short: its container ends so
-  // that everybody sees why.
+  // Returns whether the trainer is restarted, and counts the restart. The trainer is not restarted
+  // after a success; after an exit code that a restart in place cannot help (common/exit_code.h) or
+  // that means that the program does not exist; and after it was killed because memory was short:
+  // then the container ends, so that the reason is visible.
   bool restarts(int exit_code, bool out_of_memory, Time now);
   int limit() const { return limit_; }
   int total() const { return total_; }

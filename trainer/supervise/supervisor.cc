@@ -35,7 +35,8 @@ namespace muster::supervise {
 
 namespace {
 
-constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIGKILL
+// Time for the group to end after SIGKILL.
+constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);
 constexpr const char* kLimitVariable = "MUSTER_RESTARTS_IN_PLACE";
 constexpr const char* kCountVariable = "MUSTER_RESTARTS";
 constexpr const char* kLastExitVariable = "MUSTER_LAST_EXIT_CODE";
@@ -74,7 +75,7 @@ void write_all(int to, const char* bytes, size_t size) {
   while (size > 0) {
     const ssize_t written = ::write(to, bytes, size);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads the log; training goes on
+    if (written <= 0) return;  // nobody reads the log; training continues
     bytes += written;
     size -= static_cast<size_t>(written);
   }
@@ -127,11 +128,11 @@ Options options_from_environment(std::vector<std::string> command) {
 }
 
 Supervisor::Supervisor(Options options) : options_(std::move(options)), rule_(options_.restarts) {
-  // All but SIGCHLD are handed on to the trainer.
+  // All signals except SIGCHLD are passed on to the trainer.
   signals_ = watch_signals(
       {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT});
   if (!signals_) throw failure("cannot receive signals");
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // PID 1 is one anyway
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // PID 1 is a subreaper anyway
 }
 
 int Supervisor::run() {
@@ -171,7 +172,8 @@ void Supervisor::start() {
     ::dup2(child_end.get(), STDERR_FILENO);
     execute(program.c_str(), arguments.data(), variables.data());
   }
-  ::setpgid(child_, child_);  // whoever is first; the group must exist before it is signalled
+  // Parent and child both call this: the group must exist before it is signalled.
+  ::setpgid(child_, child_);
 }
 
 Supervisor::End Supervisor::wait_for_end() {
@@ -183,7 +185,7 @@ Supervisor::End Supervisor::wait_for_end() {
   }
   clear_group();
   pass_on();
-  handle_signals();  // one that asks to stop may have come meanwhile
+  handle_signals();  // a stop signal may have come meanwhile
   return {*exit_code_, false};
 }
 
@@ -202,7 +204,7 @@ void Supervisor::reap() {
   siginfo_t info{};
   while (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
     if (info.si_pid == child_) {
-      ::kill(-child_, SIGKILL);  // the number is still its own
+      ::kill(-child_, SIGKILL);  // no other process has the number yet
       exit_code_ = exit_code_of(info);
     }
     ::waitpid(info.si_pid, nullptr, 0);
@@ -210,7 +212,7 @@ void Supervisor::reap() {
   }
 }
 
-// Reaps the processes of the group. They have been killed, and they are our children since their
+// Reaps the processes of the group, which have been killed. They are our children because their
 // parents have ended.
 void Supervisor::clear_group() {
   const auto until = std::chrono::steady_clock::now() + kGroupTakesAtMost;
@@ -223,7 +225,7 @@ void Supervisor::pass_on() {
   while (errors_) {
     const ssize_t got = ::read(errors_.get(), bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got == 0) errors_.reset();  // closed by all who had it
+    if (got == 0) errors_.reset();  // all processes have closed it
     if (got <= 0) return;
     const auto size = static_cast<size_t>(got);
     last_line_.add({bytes.data(), size});

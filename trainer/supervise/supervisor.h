@@ -14,8 +14,8 @@ namespace muster::supervise {
 struct Options {
   std::vector<std::string> command;  // not empty; command[0] without a slash is looked up in PATH
   int restarts = 3;                  // in place within RestartRule::kWindow, at most
-  // Written if it exists, since the kubelet makes it: after every end, so that the count survives
-  // even an end of the supervisor.
+  // The file is written only if it exists (the kubelet creates it), and after every end of the
+  // trainer, so that the count survives the end of the supervisor.
   std::filesystem::path termination_log = "/dev/termination-log";
   // The job's folder, where its leader and its evaluator write their results; empty: there is none.
   std::filesystem::path folder;
@@ -28,10 +28,11 @@ Options options_from_environment(std::vector<std::string> command);
 
 // PID 1 of a container (or any other process). It runs a command as its child. If RestartRule
 // allows it, it starts the command again at once when it ends, with the number of restarts in
-// MUSTER_RESTARTS. MUSTER_ATTEMPT stays: it is the pod's, and a pod that replaces this one must not
-// come with a lower one. Signals are forwarded to the child's process group; after SIGTERM, SIGINT
-// or SIGQUIT nothing is restarted. Whatever the child leaves in its group is killed before anything
-// else happens, and every orphan is reaped. Standard error passes through, for its last line.
+// MUSTER_RESTARTS. MUSTER_ATTEMPT stays the same: it is the pod's attempt, and must stay below that
+// of a pod that replaces this one. Signals are forwarded to the child's process group; after
+// SIGTERM, SIGINT or SIGQUIT nothing is restarted. Processes that the child leaves in its group are
+// killed first, and every orphan is reaped. Standard error passes through the supervisor, which
+// keeps its last line.
 //
 // It has one thread and needs the process to itself: it blocks the process's signals and reaps all
 // children.
@@ -59,10 +60,10 @@ class Supervisor {
   Options options_;
   RestartRule rule_;
   Descriptor signals_;
-  Descriptor errors_;  // what the child writes to its standard error
+  Descriptor errors_;  // the child's standard error
   LastLine last_line_;
   pid_t child_ = 0;
-  std::optional<int> exit_code_;  // of the child, once it has ended
+  std::optional<int> exit_code_;  // exit code of the child, once it has ended
   bool stopping_ = false;
 };
 

@@ -101,10 +101,11 @@ api::TrainingJob to_job(const Json& object) {
     return api::to_training_job(object);
   } catch (const std::exception& error) {
     const Json metadata = object.value("metadata", Json::object());
-    throw Invalid(fmt::format(
-        "TrainingJob {}: expected one of muster.dev/v1alpha1 as this version of muster knows it, "
-        "found: {}",
-        metadata.value("name", "?"), one_line(error.what())));
+    throw Invalid(
+        fmt::format("TrainingJob {}: expected the fields of muster.dev/v1alpha1 that this version "
+                    "of muster knows, "
+                    "found: {}",
+                    metadata.value("name", "?"), one_line(error.what())));
   }
 }
 

@@ -14,10 +14,10 @@ namespace muster::cmd {
 
 // The options of every command that talks to a cluster.
 struct ClusterFlags {
-  std::filesystem::path kubeconfig;  // empty: as kube::find_config finds one
-  std::string context;               // empty: the kubeconfig's current one
-  std::string name_space;            // empty: the context's
-  // Whether the user has named a cluster, or a part of one.
+  std::filesystem::path kubeconfig;  // empty: the file that kube::find_config finds
+  std::string context;               // empty: the kubeconfig's current context
+  std::string name_space;            // empty: the context's namespace
+  // Whether the user has given one of these options.
   bool given() const { return !kubeconfig.empty() || !context.empty() || !name_space.empty(); }
 };
 
@@ -44,8 +44,7 @@ class ClusterAccess {
   // Returns the TrainingJob as the server keeps it. Throws Invalid if there is none of this name.
   Json job(const std::string& name) const;
   [[noreturn]] void throw_no_such_job(const std::string& name) const;
-  // Returns the pods of exactly this job: those with its UID, not those of another job of the same
-  // name.
+  // Returns the pods with this job's UID, without pods of another job of the same name.
   std::vector<kube::Pod> pods_of(const api::TrainingJob& job) const;
 
   // Explains in one line for the user a refusal or a missing answer; `what` is the error's own
@@ -59,8 +58,7 @@ class ClusterAccess {
   const std::string name_space_;
 };
 
-// Whether a later call may succeed: there was no answer, or none that says anything about the
-// request.
+// Whether a later call may succeed: no answer came, or the answer says nothing about the request.
 bool may_pass(const kube::ApiStatus& status);
 // The longest time for which commands wait for an API server that does not answer.
 inline constexpr std::chrono::minutes kPatience{5};
@@ -70,8 +68,8 @@ inline constexpr std::chrono::minutes kPatience{5};
 int with_cluster(const ClusterFlags& flags,
                  const std::function<int(const ClusterAccess&)>& command);
 
-// Converts an object of the cluster, with its status, to C++ values. Throws Invalid for one that
-// this version cannot read.
+// Converts an object of the cluster, with its status, to C++ values. Throws Invalid for an object
+// that this version cannot read.
 api::TrainingJob to_job(const Json& object);
 
 // Returns the name that kubectl uses: "trainingjob.muster.dev/mnist".

@@ -84,7 +84,7 @@ int suspend_job(const ClusterAccess& cluster, const std::string& name, bool susp
 
 namespace {
 
-// After this time the leader should have seen a request (the kubelet takes a minute).
+// The time within which the leader should see a request (the kubelet takes a minute).
 constexpr auto kSeen = std::chrono::minutes(2);
 
 // Returns nothing while the API server does not answer.

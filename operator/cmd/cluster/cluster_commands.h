@@ -19,12 +19,12 @@ struct SubmitOptions {
   bool wait = false;
   WaitOptions waiting;
 };
-// Returns the manifests as the user wrote them. Throws Invalid with every problem, named as `muster
-// validate` names it; data files are on the cluster and are not checked here.
+// Returns the manifests as the user wrote them. Throws Invalid with every problem, in the words of
+// `muster validate`; data files are on the cluster and are not checked here.
 std::vector<Json> checked_manifests(const SubmitOptions& options);
 // Applies each manifest (server-side apply as `muster`) and prints "trainingjob.muster.dev/mnist
 // created", configured or unchanged. `name_space` is the one that the user asked for, or empty.
-// With `wait`, ends as wait_until_finished does, with the first code that is not 0.
+// With `wait`, returns the code of wait_until_finished().
 int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests,
                 const std::string& name_space, const SubmitOptions& options);
 
@@ -43,7 +43,7 @@ int suspend_job(const ClusterAccess& cluster, const std::string& name, bool susp
 // Sets spec.replicaSpecs.worker.replicas of an elastic job, as `kubectl scale` does.
 int scale_cluster_job(const ClusterAccess& cluster, const std::string& name, int workers);
 
-// Sets the annotation muster.dev/checkpoint to a new text and, if that is wanted, waits until
+// Sets the annotation muster.dev/checkpoint to a new text and, if options.wait, waits until
 // status.progress says that the request is met.
 int checkpoint_cluster_job(const ClusterAccess& cluster, const std::string& name,
                            const CheckpointOptions& options);

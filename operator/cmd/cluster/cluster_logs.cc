@@ -69,7 +69,7 @@ void LogFollowers::run(const std::string& replica, const kube::Pod& pod, Followe
         log.read(tail, on_line);
       tail = -1;
     } catch (const Unavailable&) {
-    } catch (const Invalid&) {  // of a container that never started
+    } catch (const Invalid&) {  // the container never started
     }
   };
   attempt(/*follow=*/false);
@@ -79,7 +79,8 @@ void LogFollowers::run(const std::string& replica, const kube::Pod& pod, Followe
     caught_up_.notify_all();
   }
   for (;;) {
-    const bool last = follower.ended;  // what was written before that was seen is read after
+    // Read first: everything written before the end is then read below.
+    const bool last = follower.ended;
     attempt(/*follow=*/!last);
     if (last) return;
     pause_for(pause_, follower.gone.get_token());

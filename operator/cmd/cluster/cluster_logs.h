@@ -36,15 +36,16 @@ class LogFollowers {
   LogFollowers(const LogFollowers&) = delete;
   LogFollowers& operator=(const LogFollowers&) = delete;
 
-  // Tells the current state of a pod of `replica`: it is followed from the first call on, and read
-  // to its end when it has ended.
+  // Reports the current state of a pod of `replica`. The pod's log is followed from the first call
+  // on, and read to its end once the pod has ended.
   void see(const std::string& replica, const kube::Pod& pod, bool ended);
   // Stops following every pod except those with these UIDs.
   void keep(const std::set<std::string>& uids);
   // Reads all logs to their ends. Precondition: no followed pod writes any more.
   void finish();
-  // Returns the lines that have come since the last call, in the order of time. Waits until each
-  // log has been read as far as it was written when it was first seen, but at most for `patience`.
+  // Returns the lines that have come since the last call, in the order of time. First waits until
+  // each log has been read up to the point that it had reached when the pod was first seen, at most
+  // for `patience`.
   std::vector<ReplicaLine> take(std::chrono::milliseconds patience);
 
   bool empty() const { return followers_.empty(); }
@@ -53,7 +54,7 @@ class LogFollowers {
   struct Follower {
     std::atomic<bool> ended = false;
     std::stop_source gone;
-    std::jthread thread;  // the last to be made, the first to go
+    std::jthread thread;  // the last member: made last, ends first
   };
   void run(const std::string& replica, const kube::Pod& pod, Follower& follower);
 
@@ -62,7 +63,7 @@ class LogFollowers {
   const std::chrono::milliseconds pause_;
   Mutex mutex_;
   ConditionVariable caught_up_;
-  int behind_ MUSTER_GUARDED_BY(mutex_) = 0;  // followers that have not read what was there
+  int behind_ MUSTER_GUARDED_BY(mutex_) = 0;  // followers that have not caught up yet
   std::vector<ReplicaLine> lines_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, Follower> followers_;  // by UID
 };

@@ -19,12 +19,13 @@ namespace muster::cmd {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{5000};  // with a node that does not answer
+// Longest wait for a node that does not answer.
+constexpr std::chrono::milliseconds kPatience{5000};
 constexpr std::chrono::milliseconds kPrintEvery{200};
 
 struct Seen {
   api::TrainingJob job;
-  std::vector<kube::Pod> pods;  // of the replicas asked for
+  std::vector<kube::Pod> pods;  // pods of the requested replicas
 };
 
 bool is_wanted(const std::vector<std::string>& wanted, const std::string& replica) {
@@ -32,7 +33,7 @@ bool is_wanted(const std::vector<std::string>& wanted, const std::string& replic
   return std::ranges::any_of(wanted, [&](const std::string& one) { return means(one, replica); });
 }
 
-// Returns the replicas of the job, and those that were scaled away and still have pods.
+// Returns the replicas of the job, including replicas that were scaled away and still have pods.
 std::set<std::string> known_names(const Seen& seen) {
   std::set<std::string> names;
   for (const auto& [role, spec] : seen.job.replicas) {
@@ -49,7 +50,7 @@ void require_known(const Seen& seen, const std::vector<std::string>& asked) {
     const bool found =
         std::ranges::any_of(known, [&](const std::string& one) { return means(name, one); });
     if (found) continue;
-    throw Invalid(fmt::format("{}: expected one of: {}; or a role of theirs; found \"{}\"",
+    throw Invalid(fmt::format("{}: expected one of: {}; or one of their roles; found \"{}\"",
                               seen.job.name, fmt::join(known, ", "), name));
   }
 }
@@ -82,7 +83,7 @@ void print_lines(const LogPrinter& printer, const std::vector<ReplicaLine>& line
   std::fflush(stdout);
 }
 
-// Returns why there is no log, such as "Pending; worker-0: Unschedulable".
+// Returns why there is no log, for example "Pending; worker-0: Unschedulable".
 std::string why_nothing(const Seen& seen) {
   std::string text = api::state_word(seen.job.status);
   for (const kube::Pod& pod : seen.pods) {
@@ -105,7 +106,7 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
       PodLog(cluster.transport(), pod).read(options.tail, [&](const PodLogLine& line) {
         lines.push_back({replica_of(seen.job, pod), line});
       });
-    } catch (const Unavailable& error) {  // its node may be dead, and the others' are not
+    } catch (const Unavailable& error) {  // its node may be dead while other nodes work
       print(stderr, "muster: the log of {} cannot be read: {}\n", replica_of(seen.job, pod),
             error.what());
       code = kUnavailable;
@@ -127,7 +128,7 @@ bool replica_has_ended(const kube::Pod& pod) {
   return replica && !is_live(*replica);
 }
 
-// Shows once, and again when it changes, why there is nothing to show.
+// Shows why there is nothing to show: once, and again when the reason changes.
 class Waiting {
  public:
   void tell(const api::TrainingJob& job, const std::string& why) {

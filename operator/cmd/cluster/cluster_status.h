@@ -9,14 +9,14 @@
 
 namespace muster::cmd {
 
-// Texts that `muster status` and `muster list` show of jobs on a cluster. The functions are pure.
+// Texts of `muster status` and `muster list` for jobs on a cluster. The functions are pure.
 
 struct ClusterJob {
   api::TrainingJob job;
   std::optional<api::Time> created;
   std::vector<kube::Pod> pods;
-  std::optional<api::Time> changed = {};         // attention.h; nothing: not known
-  std::optional<api::Time> status_written = {};  // likewise
+  std::optional<api::Time> changed = {};         // see attention.h; nothing: not known
+  std::optional<api::Time> status_written = {};  // see attention.h; nothing: not known
 };
 
 // Returns metadata.creationTimestamp of an object.

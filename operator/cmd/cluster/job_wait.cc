@@ -58,14 +58,15 @@ int recorded_exit_code(const api::TrainingJob& job, const Json& summary) {
 // A job that is waited for.
 struct Watched {
   kube::ObjectName name;
-  std::string state;  // as it was told last
+  std::string state;  // the state shown last
   std::optional<api::TrainingJob> job;
-  std::optional<Clock::time_point> unattended;  // since when; nothing: an operator looks at it
+  // Start of this state; nothing: an operator looks at the job.
+  std::optional<Clock::time_point> unattended;
   bool told_unattended = false;
-  std::optional<int> code;  // once there is nothing to wait for any more
+  std::optional<int> code;  // set once nothing is left to wait for
 };
 
-// Polls jobs, also across times when the API server does not answer.
+// Polls jobs, and continues if the API server does not answer for a while.
 class Watch {
  public:
   Watch(const ClusterAccess& cluster, const std::vector<kube::ObjectName>& jobs,
@@ -104,7 +105,7 @@ class Watch {
       if (!lost_) lost_ = now;
       return;
     }
-    // The operator has yet to see that a job which has succeeded is given more epochs.
+    // If a succeeded job was given more epochs, the operator may not have seen them yet.
     if (!plan::asks_for_more(*watched.job)) tell_state(watched);
     tell_unattended(watched);
     if (plan::stays_finished(*watched.job)) return finish(watched);
@@ -215,7 +216,7 @@ class Watch {
   const Clock::time_point begin_ = Clock::now();
   Display display_;
   std::vector<Watched> jobs_;
-  std::optional<Clock::time_point> lost_;  // since when the API server has not answered
+  std::optional<Clock::time_point> lost_;  // first call without an answer of the API server
   std::string deleted_;
   int first_code_ = kSuccess;  // the first code that was not 0
 };

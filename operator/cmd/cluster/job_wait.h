@@ -19,19 +19,19 @@ struct WaitOptions {
 // Returns the state and its condition: "Failed (PermanentExitCode): worker-0 ended with ...".
 std::string state_text(const api::JobStatus& status);
 
-// Shows on `out`, until all the jobs have finished, each change of a job's state as it happens,
+// Waits until all jobs have finished. Meanwhile shows on `out` each change of a job's state, the
 // progress, the results of a training that has succeeded, and a note if no operator looks at a job.
-// Returns the exit code of the first job that ended with another code than 0, as docs/exit-codes.md
-// has it: 0 if it succeeded, kNotEvaluated if its results lack some data's, kDeadline if its
-// deadline had passed, the deciding replica's own if that is one a program chose, else kInternal;
-// kBadInput as soon as the operator has said that the template is invalid, which does not change by
-// waiting. Waits for an API server that does not answer. Throws Unavailable when the time is over,
-// and Invalid, with that code, in the end if a job was deleted meanwhile.
+// Returns the first exit code of a job that is not 0, as in docs/exit-codes.md. The code of a job
+// is: 0 if it succeeded; kNotEvaluated if an evaluation is missing in its results; kDeadline if its
+// deadline has passed; else the deciding replica's own code if a program chose it, else kInternal.
+// The code is kBadInput as soon as the operator says that the template is invalid, because waiting
+// does not change that. Waits for an API server that does not answer. Throws Unavailable when the
+// timeout is over, and at the end Invalid, with the exit code, if a job was deleted meanwhile.
 int wait_until_finished(const ClusterAccess& cluster, const std::vector<kube::ObjectName>& jobs,
                         const WaitOptions& options, FILE* out);
 
-// Waits until neither the job of this UID nor a pod of it is there. Throws Unavailable when the
-// time is over.
+// Waits until neither the job with this UID nor any of its pods exists. Throws Unavailable when the
+// timeout is over.
 void wait_until_gone(const ClusterAccess& cluster, const api::TrainingJob& job,
                      const WaitOptions& options);
 

@@ -14,7 +14,7 @@ namespace muster::cmd {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr auto kDeadline = std::chrono::seconds(60);  // of a log that is not followed
+constexpr auto kDeadline = std::chrono::seconds(60);  // for a log that is not followed
 
 // Reads "Z" or "+01:00", in seconds.
 std::optional<int64_t> offset(const std::string& zone) {
@@ -52,8 +52,8 @@ kube::Request PodLog::request(int tail) const {
   kube::Request request;
   request.path = path_;
   request.query = {{"container", container_}, {"timestamps", "true"}};
-  // sinceTime has whole seconds: lines of the last one that were read come again, and take() drops
-  // them.
+  // sinceTime has whole seconds: lines of the last second that were read already come again, and
+  // take() drops them.
   if (last_) {
     const api::Time since{std::chrono::milliseconds(*last_ / kSecond * 1000)};
     request.query.emplace_back("sinceTime", api::format_time(since));

@@ -18,16 +18,16 @@ struct PodLogLine {
   std::string text;
 };
 
-// The log of the container that counts in a pod, read through the API server, each line once
-// however often the connection breaks.
+// The log of a pod's container that counts, read through the API server. Each line is returned
+// once, even if the connection breaks.
 class PodLog {
  public:
   // `transport` must outlive this object.
   PodLog(kube::Transport& transport, const kube::Pod& pod);
 
   using OnLine = std::function<void(const PodLogLine&)>;
-  // Reads what has been written since the last call, the first time only the last `tail` lines
-  // unless `tail` is negative. Throws Unavailable if it cannot be read; a pod that is gone has no
+  // Reads the lines since the last call; the first call reads only the last `tail` lines, unless
+  // `tail` is negative. Throws Unavailable if the log cannot be read; a pod that has gone has no
   // more lines.
   void read(int tail, const OnLine& on_line);
   // Reads like read(), and then follows the log until the container ends, the connection breaks or
@@ -45,8 +45,8 @@ class PodLog {
   std::optional<int64_t> last_;  // time of the last line
 };
 
-// Reads times such as "2026-01-02T03:04:05.123456789+01:00", which nodes write before log lines;
-// returns nothing for other text.
+// Reads the time that nodes write before log lines, for example
+// "2026-01-02T03:04:05.123456789+01:00"; returns nothing for another text.
 std::optional<int64_t> log_time(std::string_view text);
 
 }  // namespace muster::cmd

@@ -30,9 +30,9 @@ void drop_nulls(Json& value) {
   }
 }
 
-// A server-side apply compares a list as one value, and the API server keeps lists with the
-// defaults of their entries and without nulls. So lists are sent in that form: otherwise a manifest
-// that has not changed would conflict with what `kubectl apply` has left there.
+// A server-side apply compares a list as one value, and the API server stores lists with the
+// defaults of their entries and without nulls. So lists are sent in the same form: otherwise an
+// unchanged manifest would conflict with the result of `kubectl apply`.
 void complete_lists(Json& written, const Json& with_defaults) {
   if (written.is_array() && with_defaults.is_array()) {
     written = with_defaults;
@@ -88,8 +88,8 @@ std::vector<Json> checked_manifests(const SubmitOptions& options) {
 
 namespace {
 
-// Returns the manifest's own namespace, which must not differ from the one asked for, or the
-// cluster's.
+// Returns the manifest's own namespace, which must not differ from the namespace that the user
+// asked for, or else the cluster's.
 std::string name_space_of(const Json& manifest, const ClusterAccess& cluster,
                           const std::string& asked) {
   std::string own = string_or(member(manifest, "metadata"), "namespace", "");

@@ -11,22 +11,22 @@ namespace muster::cmd {
 struct CheckpointOptions {
   bool wait = true;
   std::chrono::seconds timeout{0};       // 0: no limit
-  std::chrono::milliseconds every{500};  // between two looks
+  std::chrono::milliseconds every{500};  // time between two looks
 };
 
 // One request of `muster checkpoint`.
 class CheckpointRequest {
  public:
-  // Throws Invalid, saying what was expected, if the job will take no checkpoint: it has no
-  // spec.training, or its end is decided.
+  // Throws Invalid, saying what was expected, if the job will write no checkpoint, because it has
+  // no spec.training or its end is decided.
   explicit CheckpointRequest(const api::TrainingJob& job);
 
-  // The request's own text, which no other request has.
+  // The unique text of this request.
   const std::string& text() const { return text_; }
 
-  // Returns "checkpoint of step 1200 in <folder>" once the request is met: `folder` of the job's
-  // status as the replicas see it. `newest` is the text of the newest request of the job, which may
-  // be another: a checkpoint that was taken for a later request meets this one too.
+  // Met::text() returns "checkpoint of step 1200 in <folder>"; `folder` is the path in the job's
+  // status, as the replicas see it. met() returns a value once the request is met. `newest` is the
+  // text of the job's newest request: a checkpoint for a later request meets this request too.
   struct Met {
     int64_t step = 0;
     std::string folder;
@@ -36,10 +36,10 @@ class CheckpointRequest {
 
  private:
   std::string text_;
-  std::string met_before_;  // the request that had been met when this one was made
+  std::string met_before_;  // the last request that was met when this request was made
 };
 
-// Throws Invalid for a job that does not train, which names the state that it is in.
+// Throws Invalid, naming the job's state, for a job that does not train.
 [[noreturn]] void throw_idle(const api::TrainingJob& job);
 
 // Returns the error for a job that has stopped before the request was met.

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using api::Role;
 
-constexpr size_t kMostNamed = 10;  // unreadable files
+constexpr size_t kMostNamed = 10;  // most unreadable files that an error names
 
 class DataCheck {
  public:
@@ -53,8 +53,8 @@ class DataCheck {
                          replicas, files));
   }
 
-  // Returns how many files the replicas can share out among them. A pattern without files, or a
-  // folder that cannot be read, is reported elsewhere.
+  // Returns the number of files that are divided among the replicas. Other code reports a pattern
+  // without files or a folder that cannot be read.
   size_t count_files() const {
     const spec::DataSource& train = training_.data.train;
     if (const spec::IdxSource* idx = train.idx()) return idx->files.size();

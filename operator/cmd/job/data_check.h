@@ -6,13 +6,13 @@
 
 namespace muster::cmd {
 
-// Checks, before anything is started, that the data which muster-trainer's replicas will read on
-// this machine can be read, each from the folder in which its replica runs. Throws Invalid with a
-// line for each file that is not there or cannot be opened. Evaluation data are also read to their
-// ends, because an evaluator that finds them damaged fails no job; damage in training data is left
-// to the replicas that train, which read all before the first step and end the job. As reading
-// takes its time, a line on `out` announces it. Files that a command of the user's own reads are
-// not checked: the command may still make them.
+// Checks, before anything is started, that the data files of muster-trainer's replicas on this
+// machine can be read, from the folder in which each replica runs. Throws Invalid with a line for
+// each file that does not exist or cannot be opened. Evaluation data are also read to their ends,
+// because damaged evaluation data do not make the job fail later. Training data are not: the
+// replicas that train read them before the first step, and end the job if they are damaged. A line
+// on `out` announces the reading, because it takes time. Files for a user's own command are not
+// checked, because the command may create them.
 void require_data(const JobSource& source, FILE* out);
 
 }  // namespace muster::cmd

@@ -14,9 +14,9 @@ namespace muster::cmd {
 namespace {
 
 constexpr const char* kTraining = "spec.training";
-constexpr size_t kMostNames = 8;  // of each list
+constexpr size_t kMostNames = 8;  // most names in each list
 
-// Whether a part of the model is not trained.
+// Whether the model has a part that is not trained.
 bool freezes(const Json& model) {
   const Json& patterns = member(model, "freeze");
   if (patterns.is_array() && !patterns.empty()) return true;
@@ -31,8 +31,8 @@ bool is_random(const compute::Initializer& initializer) {
          initializer.kind != compute::InitializerKind::constant;
 }
 
-// Names the tensors that are not trained and begin with random numbers, for `taken` does not have
-// them; "" if there are none.
+// Names the tensors that are not trained and begin with random numbers because they are not in
+// `taken`; "" if there are none.
 std::string frozen_text(const compute::ParameterLayout& layout,
                         const std::vector<std::string>& taken) {
   std::vector<std::string> names;

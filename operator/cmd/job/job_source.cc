@@ -118,7 +118,7 @@ bool starts_replicas(const api::TrainingJob& job) {
 
 std::string shown(const fs::path& path) {
   std::error_code error;
-  const bool at_root = fs::current_path(error) == "/";  // "/a/b" would lose no more than its slash
+  const bool at_root = fs::current_path(error) == "/";  // "/a/b" would only lose its slash
   const std::string relative = fs::relative(path, error).string();
   const std::string whole = path.string();
   return !error && !at_root && !relative.empty() && relative.size() < whole.size() ? relative

@@ -12,8 +12,8 @@
 
 namespace muster::cmd {
 
-// Returns the look-up that finds the data files of a manifest as its replicas on this machine
-// would.
+// Returns the look-up that finds a manifest's data files in the same way as its replicas on this
+// machine.
 spec::LookUp look_here(const std::filesystem::path& manifest);
 
 // The user's request to run a job.
@@ -21,17 +21,17 @@ struct RunOptions {
   std::filesystem::path manifest;
   std::vector<std::string> sets;    // path=value
   std::filesystem::path directory;  // empty: runs/<name of the job>
-  bool retry = false;               // go on although the job has failed
-  bool go_on = false;               // train on although the job has succeeded, if it has changed
-  std::filesystem::path hosts;      // the file of --hosts; empty: on this machine
-  bool json = false;                // the summary on stdout, everything else on stderr
+  bool retry = false;               // continue a job that has failed
+  bool go_on = false;           // continue a job that has succeeded, if its manifest has changed
+  std::filesystem::path hosts;  // the file of --hosts; empty: on this machine
+  bool json = false;            // the summary on stdout, everything else on stderr
 };
 
 struct JobSource {
   api::TrainingJob job;
   Document document;  // the manifest with defaults and --set
   local::Setting setting;
-  std::vector<std::string> notes;  // what is probably not meant, a line each
+  std::vector<std::string> notes;  // a line for each probable mistake
 };
 // Loads the job. Throws Invalid with every problem of the manifest.
 JobSource load_job(const RunOptions& options);
@@ -40,21 +40,21 @@ JobSource load_job(const RunOptions& options);
 // or one in a build without CUDA.
 void count_devices(JobSource& source);
 
-// Returns MUSTER_TRAINER, else muster-trainer beside this program, else on PATH; empty if there is
-// none.
+// Returns the path in MUSTER_TRAINER, else the muster-trainer in this program's folder, else the
+// one on PATH; empty if there is none.
 std::filesystem::path find_trainer();
 // Returns find_trainer(); throws Invalid if there is none.
 std::filesystem::path require_trainer();
 
 bool has_role(const api::TrainingJob& job, api::Role role);
-// Returns the role of which the first replica leads the training.
+// Returns the role whose first replica leads the training.
 api::Role leader_of(const api::TrainingJob& job);
-// Returns the folder from which relative paths of a role count; nothing if the job has no such
-// role, or the role does not run muster-trainer here.
+// Returns the folder at which relative paths of a role begin; nothing if the job has no such role,
+// or the role does not run muster-trainer on this machine.
 std::optional<std::filesystem::path> trainer_folder(const JobSource& source, api::Role role);
 
-// False for a job that is suspended or has its end decided: then no more replicas are started that
-// would read its data.
+// Whether the job will still start replicas that read its data. False for a job that is suspended
+// or whose end is decided.
 bool starts_replicas(const api::TrainingJob& job);
 
 // Returns a path as a user would repeat it after --directory: relative to the working directory if

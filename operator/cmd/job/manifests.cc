@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxBytes = size_t{4} << 20;
 
-// Returns one byte more than a document may have, at most: its parser refuses that.
+// Returns at most one byte more than a document may have, so that the parser refuses a longer one.
 std::string read_stream(std::istream& stream) {
   std::string text(kMaxBytes + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -32,7 +32,7 @@ std::string read_text(const fs::path& file) {
   if (file == kStandardInput) return read_stream(std::cin);
   std::error_code ignored;
   if (!fs::is_fifo(file, ignored)) return read_file(file, kMaxBytes);
-  std::ifstream pipe(file);  // as <(helm template ...) is one
+  std::ifstream pipe(file);  // for example <(helm template ...)
   return read_stream(pipe);
 }
 

@@ -20,21 +20,21 @@ struct ManifestObject {
   bool is_job = true;  // a TrainingJob or one of Kubeflow's jobs, rather than, say, a claim
 };
 
-// Returns the objects of a file of manifests, or of standard input, as `kubectl apply -f` finds
-// them there. A single object is a job, whatever it says. Throws Invalid.
+// Returns the objects in a file of manifests or on standard input, like `kubectl apply -f`. A
+// single object is taken for a job, whatever its kind. Throws Invalid.
 std::vector<ManifestObject> read_manifests(const std::filesystem::path& file);
 
-// Returns a job of read_manifests() with --set applied, not yet validated; of a TFJob the
-// TrainingJob that `muster convert` makes of it, and what is not carried over is printed. Throws
+// Returns a job of read_manifests() with --set applied, not yet validated. For a TFJob it returns
+// the TrainingJob that `muster convert` would make, and prints what is not carried over. Throws
 // Invalid.
 Document job_manifest(Document document, const std::vector<std::string>& sets);
 
-// Returns the job_manifest() of a file that holds one job. Names in `notes` the objects beside it,
-// which are for Kubernetes only. Throws Invalid where there is none, or another one.
+// Returns the job_manifest() of a file that holds exactly one job. Names in `notes` the file's
+// other objects, which are only for Kubernetes. Throws Invalid if the file has no job or several.
 Document load_manifest(const std::filesystem::path& file, const std::vector<std::string>& sets,
                        std::vector<std::string>& notes);
 
-// Returns the note on an object that is no job.
+// Returns the note on an object that is not a job.
 std::string note_of_other(const Document& document, const std::string& what_happens);
 
 }  // namespace muster::cmd

@@ -32,7 +32,7 @@ void require_results(const local::JobDirectory& directory, const Json& summary) 
     if (path.empty()) return;
     try {
       look_at(directory.root() / path);
-    } catch (const std::runtime_error& error) {  // not whole, or it cannot be told
+    } catch (const std::runtime_error& error) {  // damaged, or cannot be read
       lost.emplace_back(error.what());
     }
   };

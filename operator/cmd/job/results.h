@@ -5,9 +5,9 @@
 
 namespace muster::cmd {
 
-// Checks that checkpoint and model in the summary of a job that succeeded are there and whole: the
-// job may have ended long ago, or been stopped after its last step. Throws Invalid naming each that
-// is not.
+// Checks that the checkpoint and the model named in the summary of a succeeded job exist and are
+// whole: the job may have ended long ago, or may have been stopped after its last step. Throws
+// Invalid, naming each that is missing or damaged.
 void require_results(const local::JobDirectory& directory, const Json& summary);
 
 }  // namespace muster::cmd

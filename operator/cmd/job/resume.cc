@@ -27,7 +27,7 @@ checkpoint::Resumption resumption_from(const checkpoint::Store::Found& found,
   return checkpoint::resume(found.manifest, job.training, job.replicas.contains(api::Role::ps));
 }
 
-// Returns the rest of the sentence on a retry: what must change before it can do better.
+// Returns the end of the sentence about a retry: what must change before it can succeed.
 const char* to_be_mended(int exit_code) {
   switch (exit_code) {
     case kCannotWrite:
@@ -57,11 +57,11 @@ std::optional<Document> last_run(const JobSource& source) {
   if (!is_there(manifest)) return std::nullopt;
   Document before = Document::load(manifest);
   apply_schema(api::training_job_schema(),
-               before);  // for the defaults of fields that are newer than it
+               before);  // fills in defaults of fields newer than that manifest
   return before;
 }
 
-// Returns the `training` block that was last in use, whatever the manifest says by now.
+// Returns the `training` block that was last in use, whatever the manifest says now.
 Json last_training(const JobSource& source) {
   const auto before = last_run(source);
   return before ? member(member(before->value(), "spec"), "training") : source.job.training;
@@ -111,7 +111,7 @@ namespace {
 // Checks a job without a checkpoint, and returns notes for the user.
 std::vector<std::string> check_beginning(const JobSource& source) {
   std::vector<std::string> notes;
-  if (!source.job.status.conditions.empty()) {  // it was run before
+  if (!source.job.status.conditions.empty()) {  // the job was run before
     notes.push_back(fmt::format("there is no checkpoint in {}: training begins again at step 0",
                                 shown(source.setting.directory.root() / "checkpoints")));
   }
@@ -172,7 +172,8 @@ std::string retry_warning(const JobSource& source, int exit_code) {
 namespace {
 
 // Whether the manifest has changed settings of the optimizer other than optimizer.learningRate
-// since the run that diverged: then that run's learning rate says nothing about them.
+// since the run that diverged. If so, the learning rate of that run says nothing about the new
+// settings.
 bool updates_otherwise(const JobSource& source) {
   const auto changed = changes_since_last_run(source);
   return std::ranges::any_of(changed, [](const spec::Change& change) {

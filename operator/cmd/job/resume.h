@@ -17,20 +17,20 @@ checkpoint::Store::Search search_checkpoints(const local::JobDirectory& director
 // Returns the changes of the manifest since the directory was last run.
 std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 
-// Checks whether the job may go on from what is in its directory, with the manifest as it is now,
-// and changes nothing there. Throws Invalid with kProtocol, naming the other job, if the directory
-// is another job's. Otherwise it names every field that stands in the way of going on from the
-// newest checkpoint, with both values and its line, or each checkpoint if all are damaged. Without
-// a checkpoint the job begins at step 0: see check_initial_weights. Returns a sentence for
-// everything else that has changed or that the user may not expect.
+// Checks whether the job, with its present manifest, may continue from the files in its directory.
+// Changes nothing there. Throws Invalid with kProtocol, naming the other job, if the directory
+// belongs to another job. Throws Invalid if the job cannot continue from the newest checkpoint,
+// naming each field that prevents it, with both values and its line; or naming each checkpoint if
+// all are damaged. Without a checkpoint the job begins at step 0 (see check_initial_weights).
+// Returns a sentence for every other change, and for anything that the user may not expect.
 std::vector<std::string> check_resume(const JobSource& source);
 
-// Returns why a job that failed and ended with `exit_code` should not be retried as it is, or "".
+// Returns why a job that failed with `exit_code` should not be retried unchanged, or "".
 std::string retry_warning(const JobSource& source, int exit_code);
 
-// Returns how to go on with a failed job: what to fix, the position it continues from, and the
-// command. If its checkpoints are all damaged or cannot be read, that comes first and is not
-// thrown.
+// Returns how to continue a failed job: what to fix, the step that it continues from, and the
+// command. If all checkpoints are damaged or unreadable, the text begins with this error instead of
+// throwing it.
 std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code);
 
 // Returns "muster run job.yaml --set a=b --directory run", and `more` arguments, quoted for a

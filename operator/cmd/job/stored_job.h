@@ -7,7 +7,7 @@
 
 namespace muster::cmd {
 
-// A job as stored in its directory, whether it runs or not.
+// A job as it is stored in its directory; the job may be running or not.
 struct StoredJob {
   local::JobDirectory directory;
   local::JobState state;

@@ -25,9 +25,9 @@ Json problem_json(const Problem& problem) {
           {"found", problem.found},       {"hint", problem.hint},   {"text", problem.text()}};
 }
 
-// Adds what is worth knowing of the weights that the model begins with. The file of initializeFrom
-// need not be here, as where the job will run on a cluster. Throws Invalid if it is here and cannot
-// be used.
+// Adds notes on the weights that the model begins with. The file of initializeFrom need not exist
+// on this machine, for example if the job will run on a cluster. Throws Invalid if the file exists
+// here and cannot be used.
 void check_weights(const Document& document, const fs::path& folder, const spec::LookUp& here,
                    std::vector<std::string>& notes) {
   const std::string path = "spec.training.initializeFrom";
@@ -42,8 +42,7 @@ void check_weights(const Document& document, const fs::path& folder, const spec:
   if (!note.empty()) notes.push_back(note);
 }
 
-// Returns the manifest's problems; `notes` gets a line for each thing worth knowing that is no
-// problem.
+// Returns the manifest's problems; `notes` gets a line for each remark that is not a problem.
 std::vector<Problem> check_document(Document& document, const std::filesystem::path& file,
                                     std::vector<std::string>& notes) {
   const spec::LookUp here = look_here(file);
@@ -140,7 +139,7 @@ Json render_replica(const JobSource& source, api::Role role, int index,
   return value;
 }
 
-// Returns the addresses of the directory if the job has run there, else ports that only serve as
+// Returns the addresses in the directory if the job has run there, else ports that only serve as
 // examples.
 local::Addresses addresses_to_show(const JobSource& source, bool& chosen) {
   constexpr int kFirst = 20000;

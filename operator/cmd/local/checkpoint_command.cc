@@ -20,7 +20,7 @@ CheckpointRequest::Met wait_until_met(const local::JobDirectory& directory,
   const std::string name = shown(directory.root());
   const auto begun = Clock::now();
   for (;; std::this_thread::sleep_for(options.every)) {
-    // In this order, so that the last status of a run that ends meanwhile is looked at.
+    // The lock is read first, so that the last status of a run that ends in between is still read.
     const bool runs = local::RunLock::holder(directory).has_value();
     const api::JobStatus status = load_stored_job(directory.root()).job.status;
     if (const auto met = request.met(status, local::requested_checkpoint(directory))) return *met;

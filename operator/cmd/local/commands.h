@@ -14,7 +14,8 @@ namespace muster::cmd {
 
 int run_job(const RunOptions& options);
 
-// `muster host`: what `muster run --hosts` starts on each host, and here for each replica.
+// `muster host`: `muster run --hosts` starts it on each host, and on this machine once for each
+// replica.
 int serve_host(const std::string& action, const std::filesystem::path& file);
 
 int validate_manifests(const std::vector<std::filesystem::path>& files,
@@ -35,30 +36,30 @@ struct LogOptions {
 };
 int show_logs(const LogOptions& options);
 
-// Makes the `muster run` of the directory use so many workers, and waits until it has read the
-// request.
+// Makes the `muster run` of the directory use `workers` workers, and waits until the run has read
+// the request.
 int scale_local_job(const std::filesystem::path& directory, int workers);
 
-// Asks the `muster run` of the directory for a checkpoint and, if that is wanted, waits until it is
-// published.
+// Asks the `muster run` of the directory for a checkpoint and, if options.wait, waits until the
+// checkpoint is published.
 int checkpoint_local_job(const std::filesystem::path& directory, const CheckpointOptions& options);
 
-// Sends SIGTERM to the `muster run` of the directory, and waits until it exits. With `now` it stops
-// at once, without a checkpoint.
+// Sends SIGTERM to the `muster run` of the directory, and waits until it exits. With `now` the run
+// stops at once, without a checkpoint.
 int stop_job(const std::filesystem::path& directory, bool now);
 
 // Turns a TFJob (one file that ends in .yaml, .yml or .json), or the pipeline of the TF Object
-// Detection API in `files`, into a TrainingJob, and writes it as YAML to `output`, or prints it if
-// that is empty. What it does not carry over is named there, and on stderr, as are values that make
-// the job one that `muster validate` refuses; the exit code is kBadInput then.
+// Detection API in `files`, into a TrainingJob. Writes the TrainingJob as YAML to `output`, or
+// prints it if `output` is empty. Names the settings that are not carried over, in the YAML and on
+// stderr; also names values that `muster validate` refuses, and then returns kBadInput.
 int convert_files(const std::vector<std::filesystem::path>& files,
                   const std::filesystem::path& output);
 
 // Prints the CustomResourceDefinition of TrainingJob, as YAML or JSON.
 int print_definition(bool json);
 
-// Replaces this process by `muster-trainer <command> <arguments>`. If its --checkpoint is a job's
-// directory or lies in one, relative paths of the data are read as the job read them.
+// Replaces this process by `muster-trainer <command> <arguments>`. If the argument of --checkpoint
+// is in a job's directory (or is one), relative paths of data are read as the job read them.
 int exec_trainer(const std::string& command, std::vector<std::string> arguments);
 
 }  // namespace muster::cmd

@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
-// Comments and messages are one line each, whatever the original's texts hold.
+// Comments and messages must be one line each, also if texts of the original contain line ends.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
   return text;
 }
 
-// Returns the job as YAML, below comments that say what a reader must know.
+// Returns the job as YAML, after comments with notes for the reader.
 std::string text_of(const convert::Converted& converted, const std::vector<fs::path>& files) {
   std::string text = "# Made by muster convert of";
   for (const fs::path& file : files) text += " " + one_line(file.filename().string());

@@ -44,7 +44,7 @@ void require_known(const local::JobDirectory& directory, const std::vector<std::
     const bool found = std::ranges::any_of(
         known, [&](const std::string& replica) { return means(name, replica); });
     if (found) continue;
-    throw Invalid(fmt::format("{}: expected one of: {}; or a role of theirs; found \"{}\"",
+    throw Invalid(fmt::format("{}: expected one of: {}; or one of their roles; found \"{}\"",
                               shown(directory.root()), fmt::join(known, ", "), name));
   }
 }
@@ -57,7 +57,8 @@ int show_logs(const LogOptions& options) {
   LogMerger merger(directory.logs(), options.replicas);
   LogPrinter printer(options.json, takes_colour(stdout));
   for (bool last = false;;) {
-    // The runner is looked at before the read, so that the last read gets all that it has written.
+    // The runner is checked before the read, so that the last read gets everything that the runner
+    // has written.
     last = !options.follow || !local::RunLock::holder(directory);
     const std::vector<MergedLine> lines = merger.read(options.tail, last);
     printer.know(merger.names());

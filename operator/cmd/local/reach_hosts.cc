@@ -22,9 +22,9 @@ namespace muster::cmd {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kShort = std::chrono::seconds(2);  // nothing is shown of what takes less
+constexpr auto kShort = std::chrono::seconds(2);  // progress is shown after this time
 
-// Another file than any before, which only this user can read, for as long as this lives.
+// A new file that only this user can read. It exists as long as this object.
 class Sign {
  public:
   explicit Sign(const std::filesystem::path& folder)
@@ -118,7 +118,7 @@ void reach_hosts(local::HostsFile file, const std::vector<local::Copy>& copies, 
   std::ranges::move(of_hosts, std::back_inserter(notes));
   if (!state.threads) state.threads = setting.hosts->threads_of_each();
   setting.threads = state.threads;
-  // The surroundings of another host are its own, but for what concerns Muster.
+  // Another host has its own environment, except for Muster's variables.
   std::erase_if(setting.environment, [](const std::string& variable) {
     return !variable.starts_with("MUSTER_") || variable.starts_with("MUSTER_TRAINER=");
   });

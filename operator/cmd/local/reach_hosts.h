@@ -11,10 +11,10 @@
 
 namespace muster::cmd {
 
-// Sends the hosts what the file says, finds out which of them can be used, and makes the job's
-// replicas run there. Shows on `out` how far copying is. Adds a note for each host that was sent
-// something, and for each that cannot be used. Precondition: the job's directory is there, and
-// locked.
+// Copies to the hosts what the file says, finds out which hosts can be used, and makes the job's
+// replicas run there. Shows the progress of copying on `out`. Adds a note for each host that
+// something was copied to, and for each host that cannot be used. Precondition: the job's directory
+// exists and is locked.
 void reach_hosts(local::HostsFile file, const std::vector<local::Copy>& copies, JobSource& source,
                  local::JobState& state, std::vector<std::string>& notes, FILE* out);
 

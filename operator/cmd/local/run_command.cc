@@ -46,10 +46,11 @@ namespace {
 using local::JobDirectory;
 using local::JobState;
 
-constexpr auto kStatusPeriod = std::chrono::seconds(1);  // progress is written as often, at most
+// Shortest time between two writes of progress.
+constexpr auto kStatusPeriod = std::chrono::seconds(1);
 constexpr auto kLogPeriod = std::chrono::milliseconds(500);
-constexpr size_t kMostChanges = 5;                  // by name
-constexpr auto kRemind = std::chrono::seconds(30);  // of what is tried again and again
+constexpr size_t kMostChanges = 5;                  // most changes that are named
+constexpr auto kRemind = std::chrono::seconds(30);  // time between reminders of a repeated failure
 
 // Returns a random (version 4) UUID.
 std::string new_uid() {
@@ -71,7 +72,7 @@ JobState adopt_state(JobSource& source) {
                     ", found one of " + state.name + "; choose another --directory");
     }
     const bool scaled = state.workers.has_value();
-    state.workers.reset();  // what the manifest says counts again
+    state.workers.reset();  // the manifest's number counts again
     if (scaled || !changes_since_last_run(source).empty()) ++state.generation;
   } else {
     state.name = job.name;
@@ -108,7 +109,7 @@ class Run {
       if (cluster_.now() >= next_status_) {
         next_status_ = cluster_.now() + kStatusPeriod;
         if (controller_.failures(name()) == 0)
-          controller_.wake(name());  // else its back-off counts
+          controller_.wake(name());  // otherwise its back-off applies
       }
       show_warnings();
       tell_silence();
@@ -130,8 +131,8 @@ class Run {
     return given_up_ || status().is_true("Finished") || suspended;
   }
 
-  // Whether the job is ending anyway: a replica that is killed then might be started again, to end
-  // well.
+  // Whether the job is ending anyway. A replica that is killed at that time might be started again,
+  // to end with success.
   bool is_decided() const {
     return status().is_true("SuccessCriteriaMet") || status().is_true("FailureTarget");
   }
@@ -193,8 +194,8 @@ class Run {
     why_ = why;
   }
 
-  // Shows an event, unless conclude() reports it (the end) or the line of progress does (the
-  // course). The event of the decision is shown with its cause.
+  // Shows an event, unless conclude() (the end) or the line of progress (the course) reports it.
+  // The event of the decision is shown with its cause.
   void show(const plan::Event& event) {
     const char* const kTold[] = {"Started", "Running", "Succeeded", "Failed"};
     if (std::ranges::find(kTold, event.reason) != std::end(kTold)) return;
@@ -205,8 +206,8 @@ class Run {
                     "the job fails " + cause_text(cluster_.job(), cluster_.replicas())});
   }
 
-  // Warns of a replica that does not answer: a stopped or stuck member holds up all others
-  // silently.
+  // Warns of a replica that does not answer: a stopped or stuck member makes all others wait
+  // without a message.
   void tell_silence() {
     std::set<std::string> silent;
     for (const local::SilentReplica& replica : cluster_.silent_replicas()) {
@@ -220,7 +221,7 @@ class Run {
     silent_ = std::move(silent);
   }
 
-  // Shows the warnings of replicas, which stand in logs that nobody reads while all goes well.
+  // Shows the warnings of replicas: nobody reads the logs while everything works.
   void show_warnings() {
     if (cluster_.now() < next_logs_) return;
     next_logs_ = cluster_.now() + kLogPeriod;
@@ -253,7 +254,8 @@ class Run {
     return code;
   }
 
-  // Writes the summary. Waits for a full disk as long as replicas do, or until an interruption.
+  // Writes the summary. If the disk is full, waits as long as replicas do, or until an
+  // interruption.
   void write_summary(const std::string& text) {
     const auto until = Clock::now() + kStoragePatience;
     for (bool told = false;; told = true) {
@@ -289,7 +291,7 @@ class Run {
   int interruptions_ = 0;
   int signal_ = 0;
   bool told_cause_ = false;
-  std::set<std::string> silent_;  // replicas that were told to be
+  std::set<std::string> silent_;  // replicas that were reported as silent
   std::optional<int> given_up_;   // the exit code
   std::string why_;
   Clock::time_point trouble_since_;
@@ -328,8 +330,8 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
-// Throws Invalid where training on would end at once. One that had ended early may go on by another
-// rule for that.
+// Throws Invalid if continuing the training would end at once. A training that had ended early may
+// continue if the rule for ending early has changed.
 void require_more_to_train(const JobSource& source, const JobState& state) {
   const std::optional<api::TrainingLength>& before = source.job.status.trained_to;
   const Json summary = summary_of(source.setting.directory, source.job, state.replicas, 0);
@@ -342,8 +344,8 @@ void require_more_to_train(const JobSource& source, const JobState& state) {
                   plan::describe(*before), plan::describe(*api::length_of(source.job))));
 }
 
-// Whether the user asks for more of a job that has succeeded. Throws Invalid for one without
-// `training`: what another program would do is not known.
+// Whether the user asks for more of a job that has succeeded. Throws Invalid for a job without
+// `training`, because what its program would do is not known.
 bool trains_on(const JobSource& source, const JobState& state, const RunOptions& options) {
   if (!options.go_on || !source.job.status.is_true("Succeeded")) return false;
   if (changes_since_last_run(source).empty()) return false;
@@ -367,8 +369,8 @@ void look_at_checkpoint(const JobSource& source, std::vector<std::string>& notes
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
 
-// Whether other hosts may still run replicas of a `muster run` that was lost with its machine: then
-// nothing but their own patience ends them.
+// Whether other hosts may still run replicas of a `muster run` that was lost with its machine. Such
+// replicas end only when their own timeout (kPatience) has passed.
 bool may_live_unseen(const api::TrainingJob& job, const JobState& state,
                      const std::optional<local::ProcessIdentity>& last) {
   const auto self = local::ProcessIdentity::of(::getpid());
@@ -377,7 +379,7 @@ bool may_live_unseen(const api::TrainingJob& job, const JobState& state,
          std::ranges::any_of(state.replicas, plan::is_live);
 }
 
-// Makes a failed job continue. Returns a warning against that, or "".
+// Makes a failed job continue. Returns a warning that advises against it, or "".
 std::string retry_failed(JobSource& source, JobState& state) {
   const int code = exit_code_of(source.job, state.replicas, Json());
   std::string warning = retry_warning(source, code);
@@ -404,9 +406,9 @@ int run_job(const RunOptions& options) {
   notes.insert(notes.end(), source.notes.begin(), source.notes.end());
   const JobDirectory directory = source.setting.directory;
   FILE* out = options.json ? stderr : stdout;
-  // A directory that exists may hold a finished job, or another run may use it: this is known only
-  // with the lock held, so the checks come later. For a new one they come first, so that it is not
-  // made in vain.
+  // An existing directory may hold a finished job or be used by another run. This is known only
+  // while the lock is held, so the checks come later. For a new directory the checks come first, so
+  // that no directory is created without need.
   const bool is_new = !is_there(directory.root());
   if (is_new) {
     look_at_data(source, out);
@@ -446,7 +448,7 @@ int run_job(const RunOptions& options) {
   Descriptor signals = watch_signals({SIGINT, SIGTERM, SIGHUP});
   const local::Guard guard(directory, lock, mark);
   const int leftovers = local::end_leftovers(directory, mark);
-  local::drop_scale_request(directory);  // of an earlier run
+  local::drop_scale_request(directory);  // a request from an earlier run
   local::drop_checkpoint_request(directory);
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 

@@ -18,8 +18,8 @@ namespace {
 constexpr auto kRunTakesAtMost = std::chrono::seconds(10);
 constexpr int kPollMilliseconds = 20;
 
-// Waits until the run that holds the lock has taken the request. If it does not, because it has
-// died or is stopped, removes the request and throws Unavailable.
+// Waits until the run that holds the lock has taken the request. If the run does not take it,
+// because it has died or is stopped, removes the request and throws Unavailable.
 void wait_until_scaled(const local::JobDirectory& directory, int workers) {
   const auto until = std::chrono::steady_clock::now() + kRunTakesAtMost;
   while (workers_of(load_stored_job(directory.root()).job) != workers) {

@@ -54,7 +54,7 @@ Json pid_of(const local::JobDirectory& directory, const std::string& name) {
     const auto identity = ProcessIdentity::parse(read_file(file));
     return identity && local::is_alive(*identity) ? Json(identity->pid) : Json(nullptr);
   } catch (const Invalid&) {
-    return nullptr;  // it has ended meanwhile
+    return nullptr;  // the run has ended meanwhile
   }
 }
 
@@ -78,7 +78,7 @@ Json replica_json(const StoredJob& stored, const api::ReplicaRecord& record, boo
   return value;
 }
 
-// Whether nothing runs under this index any more, nor should.
+// Whether no replica runs under this index any more, and none should.
 bool is_scaled_away(const StoredJob& stored, const api::ReplicaRecord& record) {
   const auto spec = stored.job.replicas.find(record.role);
   const int wanted = spec == stored.job.replicas.end() ? 0 : spec->second.replicas;

@@ -45,8 +45,8 @@ int stop_job(const std::filesystem::path& path, bool now) {
     return kSuccess;
   }
   const Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, runner->pid, 0)));
-  // The signal is sent only if the number still belongs to the runner, now that the descriptor
-  // holds it.
+  // The descriptor keeps the process number from being reused. The signal is sent only if the
+  // number still belongs to the runner.
   if (watch && local::is_alive(*runner)) {
     const auto send = [&](int number) {
       return ::syscall(SYS_pidfd_send_signal, watch.get(), number, nullptr, 0) == 0;

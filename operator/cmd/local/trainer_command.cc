@@ -31,7 +31,7 @@ std::string* checkpoint_in(std::vector<std::string>& arguments) {
   return nullptr;
 }
 
-// Returns the job's directory that is `path` or contains it.
+// Returns the job's directory that contains `path` or is `path` itself.
 std::optional<local::JobDirectory> enclosing_job(fs::path path) {
   for (; path.has_relative_path(); path = path.parent_path()) {
     const local::JobDirectory directory(path);
@@ -57,7 +57,8 @@ void resolve_checkpoint(std::vector<std::string>& arguments) {
   }
 }
 
-// Paths of data begin at the folder of the job's manifest, those of pictures where the user is.
+// Relative paths of data begin at the folder of the job's manifest; relative paths of pictures
+// begin at the working directory.
 void add_called_in(const std::string& command, std::vector<std::string>& arguments) {
   if (command != "predict") return;
   std::error_code error;
@@ -71,7 +72,7 @@ int exec_trainer(const std::string& command, std::vector<std::string> arguments)
   std::string trainer = require_trainer().string();
   add_called_in(command, arguments);
   resolve_checkpoint(arguments);
-  std::string program = "muster";  // as its help and its errors then say
+  std::string program = "muster";  // the name shown in help and errors
   std::vector<char*> argv = {program.data(), const_cast<char*>(command.c_str())};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);

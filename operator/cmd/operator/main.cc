@@ -22,7 +22,7 @@ namespace muster::cmd {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience(1'000);  // with calls, when asked to stop
+constexpr std::chrono::milliseconds kPatience(1'000);  // time for calls to end after a stop
 
 struct Flags {
   OperatorOptions options;
@@ -31,7 +31,7 @@ struct Flags {
   int lease_seconds = 15;
   std::string http_peers;
   std::vector<std::string> allowed_accounts;
-  std::string scale_down;  // of release-pods, like the next
+  std::string scale_down;  // for release-pods, like the next member
   int timeout_seconds = 120;
 };
 
@@ -55,7 +55,7 @@ void add_server_flags(CLI::App& app, Flags& flags) {
                  "~/.kube/config where left out");
   app.add_option("--context", flags.context, "Context of the kubeconfig; its current one");
   app.add_option("--namespace", flags.options.namespaces,
-                 "Only the jobs of these namespaces, by commas; all of them")
+                 "Only the jobs of these namespaces, separated by commas; default: all")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(is_name, "NAME");
@@ -72,7 +72,7 @@ void add_lease_flags(CLI::App& app, Flags& flags) {
                  "Namespace of the Lease; the operator's own");
   app.add_option("--lease-name", options.lease.name, "Name of the Lease")->capture_default_str();
   app.add_option("--lease-seconds", flags.lease_seconds,
-                 "How long others wait for a leader that is silent")
+                 "How long the other operators wait for a silent leader")
       ->check(CLI::Range(3, 600))
       ->capture_default_str();
 }
@@ -81,11 +81,11 @@ void add_flags(CLI::App& app, Flags& flags) {
   OperatorOptions& options = flags.options;
   add_server_flags(app, flags);
   add_lease_flags(app, flags);
-  app.add_option("--threads", options.threads, "Jobs looked at at a time")
+  app.add_option("--threads", options.threads, "Jobs reconciled at the same time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   app.add_option("--reports-per-second", options.cluster.reports_per_second,
-                 "Writes of progress and of counts of replicas, over all jobs")
+                 "Limit for writes of progress and of replica counts, over all jobs")
       ->check(CLI::Range(0.1, 10'000.0))
       ->capture_default_str();
   app.add_option("--http-address", options.http_address,
@@ -95,13 +95,13 @@ void add_flags(CLI::App& app, Flags& flags) {
                  "Image of replicas whose template names none")
       ->capture_default_str();
   app.add_option("--trainer-cuda-image", options.cluster.pods.trainer_cuda_image,
-                 "Image of those that compute on GPUs (device: cuda)")
+                 "Image of replicas that compute on GPUs (device: cuda)")
       ->capture_default_str();
   app.add_option("--trainer-pull-policy", options.cluster.pods.image_pull_policy,
                  "imagePullPolicy of both")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
   app.add_option("--allowed-service-accounts", flags.allowed_accounts,
-                 "Service accounts that templates may name, by commas; any of the job's namespace")
+                 "Service accounts that templates may name, separated by commas; default: any")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(is_name, "NAME");
@@ -134,7 +134,9 @@ const CLI::App& add_release_command(CLI::App& app, Flags& flags) {
       "is there any more; ends with 69 where some are left");
   add_server_flags(release, flags);
   add_lease_flags(release, flags);
-  release.add_option("--scale-down", flags.scale_down, "Deployment of the operators, to end first")
+  release
+      .add_option("--scale-down", flags.scale_down,
+                  "Deployment of the operators, which is scaled down first")
       ->type_name("NAMESPACE/NAME")
       ->check([](const std::string& text) -> std::string {
         const size_t slash = text.find('/');
@@ -157,7 +159,7 @@ void settle_lease(Flags& flags, const kube::Config& config) {
 }
 
 // Turns SIGTERM and SIGINT, which all threads have blocked, into a stop. Calls under way may still
-// end; but a server that does not answer must not keep us from giving up the lease.
+// end, but a server that does not answer must not prevent the process from giving up the lease.
 void await_signal(const std::stop_token& end, std::stop_source& stop, kube::HttpTransport& calls) {
   sigset_t signals;
   sigemptyset(&signals);

@@ -128,8 +128,8 @@ void OperatorMetrics::update(int waiting_jobs, const std::map<std::string, int>&
   depth_.Set(waiting_jobs);
   for (const auto& [state, jobs] : jobs_by_state) jobs_.Add({{"state", state}}).Set(jobs);
   const MutexLock lock(mutex_);
-  // The keys added are the keys taken and the keys that wait. At this moment a job may be in
-  // between.
+  // The number of added keys is that of taken keys plus that of waiting keys. At this moment a key
+  // may be neither.
   adds_.Increment(std::max(0.0, static_cast<double>(taken_) + waiting_jobs - adds_.Value()));
   double sum = 0, longest = 0;
   for (const auto& [key, begun] : under_way_) {

@@ -16,10 +16,10 @@
 
 namespace muster::cmd {
 
-// The metrics that muster-operator serves at /metrics, beside rest_client_requests_total, which the
-// transport counts in the same registry: workqueue_* and controller_runtime_reconcile_* under the
-// names that dashboards of every Kubernetes controller know, and Muster's own. docs/metrics.md
-// lists them. Thread-safe.
+// The metrics that muster-operator serves at /metrics: workqueue_* and
+// controller_runtime_reconcile_*, whose names dashboards for Kubernetes controllers know, and
+// Muster's own metrics. The transport adds rest_client_requests_total in the same registry.
+// docs/metrics.md lists them. Thread-safe.
 class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
  public:
   explicit OperatorMetrics(prometheus::Registry& registry);
@@ -28,11 +28,11 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   void ended(const std::string& key, Result result) override;
   void restarted(api::Role role, const std::string& reason, int times) override;
   void took_first_step(std::chrono::milliseconds since_creation) override;
-  // Counts TFJobs as training-operator does: the dashboards of its users go on working.
+  // Counts TFJobs as the training-operator does, so that its users' dashboards continue to work.
   void count_tfjob(kube::TfJobCluster::Count count, const std::string& name_space);
 
   void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
-  // Sets the metrics of the current state, in contrast to counts of events; call it before the
+  // Sets the metrics that show the current state (not counts of events). Call this before the
   // registry is read.
   void update(int waiting_jobs, const std::map<std::string, int>& jobs_by_state);
 
@@ -56,8 +56,9 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   prometheus::Histogram& first_step_;
   prometheus::Gauge& leading_;
   Mutex mutex_;
-  std::map<std::string, Clock::time_point> under_way_ MUSTER_GUARDED_BY(mutex_);  // passes, by key
-  uint64_t taken_ MUSTER_GUARDED_BY(mutex_) = 0;  // jobs, from the queue
+  // Start of each pass, by key.
+  std::map<std::string, Clock::time_point> under_way_ MUSTER_GUARDED_BY(mutex_);
+  uint64_t taken_ MUSTER_GUARDED_BY(mutex_) = 0;  // number of jobs taken from the queue
 };
 
 }  // namespace muster::cmd

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kPollers = 4;
 constexpr std::chrono::milliseconds kBetweenFinished{1};
-constexpr std::chrono::milliseconds kIdle{1000};  // until a worker looks for work again, at most
+// Longest time until a worker looks for work again.
+constexpr std::chrono::milliseconds kIdle{1000};
 constexpr const char* kComponent = "muster-operator";
 
 void report_trouble(const controller::Controller::Trouble& trouble) {
@@ -74,7 +75,7 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
               }),
       controller_(tfjobs_, report_trouble, {}, &metrics_) {
   watch(cluster_.jobs(), kube::training_jobs(), "", &needed_);
-  // Other jobs are run although the definitions of TFJobs and queues may be missing.
+  // Other jobs must run even if the definitions of TFJobs and queues are missing.
   if (options_.tfjobs.taken != kube::TakenTfJobs::none)
     watch(tfjobs_.tfjobs(), kube::tfjobs(), "", nullptr);
   if (options_.kueue) watch_queues();
@@ -103,7 +104,8 @@ void OperatorProcess::wake(const std::string& key, api::Time at) {
   bell_.ring();
 }
 
-// Fills the store by one reflector for each namespace, which needs no right in any other.
+// Fills the store by one reflector for each namespace, so that no rights in other namespaces are
+// needed.
 template <class T>
 void OperatorProcess::watch(kube::Store<T>& store, const kube::Resource& resource,
                             const std::string& label_selector, Reflectors* group) {
@@ -171,13 +173,14 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
   return false;
 }
 
-// Wakes all jobs in view, for earlier changes are in it; each change from now on wakes its job.
+// Wakes all jobs in view, because the view contains earlier changes; from now on each change wakes
+// its job.
 void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
   acts_ = true;
   std::set<std::string> keys = cluster_.keys();
   keys.merge(tfjobs_.keys());
-  // Little is left to do for jobs that have finished, and there may be very many: others go first.
+  // Finished jobs need little work, and there may be very many of them: the other jobs go first.
   api::Time turn = cluster_.now();
   for (const std::string& key : keys) {
     const bool waits = cluster_.is_finished(key);
@@ -190,15 +193,14 @@ void OperatorProcess::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const uint64_t seen = bell_.rung();
     const std::optional<std::chrono::milliseconds> next = controller_.work(stop);
-    // Another worker's pass may add a job that is to be looked at later, and the bell does not ring
-    // for that.
+    // Another worker's pass may add a job for a later time; the bell does not ring for such a job.
     bell_.wait(seen, std::min(next.value_or(kIdle), kIdle), stop);
   }
 }
 
 bool OperatorProcess::run(const std::stop_token& stop) {
   const std::stop_callback ends(stop, [this] { lost_.request_stop(); });
-  // They are declared in the order in which they are needed, and end in the reverse order.
+  // The threads are declared in the order in which they are needed, and end in the reverse order.
   std::vector<std::jthread> mirrors;
   for (const auto& reflector : reflectors_) {
     mirrors.emplace_back([&](const std::stop_token& end) { reflector->run(end); });

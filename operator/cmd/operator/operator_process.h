@@ -22,14 +22,14 @@
 namespace muster::cmd {
 
 struct OperatorOptions {
-  std::vector<std::string> namespaces;  // whose jobs; empty: all
-  int threads = 8;                      // that look at jobs
+  std::vector<std::string> namespaces;  // namespaces with jobs to run; empty: all
+  int threads = 8;                      // threads that look at jobs
   std::string http_address;             // "host:port" of /metrics, /healthz, /readyz; empty: none
-  bool elects_leader = true;            // else this process always leads
+  bool elects_leader = true;            // false: this process always leads
   kube::LeaseSettings lease;
   kube::KubeCluster::Settings cluster;
   bool kueue = false;                   // jobs may wait in queues of Kueue
-  kube::TfJobCluster::Settings tfjobs;  // that run beside TrainingJobs
+  kube::TfJobCluster::Settings tfjobs;  // which TFJobs run, beside TrainingJobs
 };
 
 // Wakes threads that wait for something to do.
@@ -37,7 +37,7 @@ class Bell {
  public:
   uint64_t rung() const;
   void ring();
-  // Waits until it has rung more often than `seen`, `most` is over, or `stop`.
+  // Waits until the bell has rung more than `seen` times, `most` has passed, or `stop`.
   void wait(uint64_t seen, std::optional<std::chrono::milliseconds> most,
             const std::stop_token& stop);
 
@@ -52,8 +52,8 @@ class Bell {
 // lost its lease must end: its knowledge may be old, and a new process starts quickly.
 class OperatorProcess {
  public:
-  // Connections to one server. Renewals of the lease have their own, because they must not wait
-  // behind other calls, which may be many and slow.
+  // Connections to one server. Renewals of the lease have a separate connection, because they must
+  // not wait for other calls, which may be many and slow.
   struct Transports {
     kube::Transport& calls;
     kube::Transport& lease;
@@ -64,17 +64,17 @@ class OperatorProcess {
   OperatorProcess(const OperatorProcess&) = delete;
   OperatorProcess& operator=(const OperatorProcess&) = delete;
 
-  // Runs until `stop`, then gives up the lease and returns true; returns false if it has lost the
-  // lease.
+  // Runs until `stop`, then gives up the lease and returns true. Returns false if the process has
+  // lost the lease.
   bool run(const std::stop_token& stop);
 
   std::string metrics_text();
-  bool ready() const;  // the mirrors are whole
+  bool ready() const;  // whether the mirrors are complete
 
  private:
   kube::Environment environment();
   void wake(const std::string& key, api::Time at);
-  // The reflectors that are begun are put into `group`; null: nobody waits for them.
+  // Adds the new reflectors to `group`; null: nothing waits for them.
   using Reflectors = std::vector<const kube::Reflector*>;
   template <class T>
   void watch(kube::Store<T>& store, const kube::Resource& resource,
@@ -91,18 +91,18 @@ class OperatorProcess {
   kube::Transport& transport_;
   OperatorMetrics metrics_;
   Bell bell_;
-  std::atomic<bool> acts_ = false;  // else nothing waits in the queue
-  std::stop_source lost_;           // stop of run(), and what the loss of the lease asks for
+  std::atomic<bool> acts_ = false;  // false: no job waits in the queue
+  std::stop_source lost_;           // requested by the stop of run() and by the loss of the lease
   kube::LeaderElection election_;
   kube::EventWriter events_;
   kube::KubeCluster cluster_;
   kube::QueuedCluster queued_;
   kube::TfJobCluster tfjobs_;
   controller::Controller controller_;
-  std::vector<std::unique_ptr<kube::Mirror>> parts_;  // of the mirrors, by namespace
+  std::vector<std::unique_ptr<kube::Mirror>> parts_;  // mirrors of single namespaces
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
-  Reflectors needed_;     // whose first lists are waited for
-  Reflectors of_queues_;  // for these only jobs in queues wait
+  Reflectors needed_;     // the process waits for their first lists
+  Reflectors of_queues_;  // only jobs in queues wait for their first lists
   std::optional<HttpServer> http_;
 };
 

@@ -17,13 +17,13 @@ using kube::Client;
 
 constexpr std::chrono::milliseconds kGlance(50);
 
-// The time that the whole command has.
+// The time limit of the whole command.
 class Allowance {
  public:
   Allowance(const ReleaseOptions& options, const std::stop_token& stop)
       : pause_(options.pause), until_(Clock::now() + options.timeout), stop_(stop) {}
 
-  // Calls `what` again while it throws Unavailable; throws that error when the time is over.
+  // Repeats `what` while it throws Unavailable; throws the error when the time is over.
   template <class What>
   auto retry(const What& what) const {
     for (;;) {
@@ -101,8 +101,8 @@ class HeldLease {
   std::jthread thread_;
 };
 
-// Removes the lease, which nobody needs any more. A lease that stays does no harm, so that a
-// failure is only reported; a process that holds the lease all the same keeps it.
+// Removes the lease, which nobody needs any more. A lease that stays does no harm, so a failure is
+// only reported. If another process holds the lease, it keeps it.
 void remove_lease(const Client& client, const kube::LeaseSettings& settings) {
   const kube::ObjectName name{settings.name_space, settings.name};
   try {
@@ -151,7 +151,7 @@ void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseO
   }
   log::info("released " + std::to_string(released) + " pods");
   if (held && !operators.empty()) {
-    held.reset();  // gives it up
+    held.reset();  // gives the lease up
     remove_lease(client, options.lease);
   }
 }

@@ -11,22 +11,23 @@
 namespace muster::cmd {
 
 struct ReleaseOptions {
-  std::vector<std::string> namespaces;  // whose pods; empty: of all
-  kube::ObjectName deployment;          // of the operators, scaled to 0 first; no name: none
-  bool elects_leader = true;            // the operators do, by `lease`
+  std::vector<std::string> namespaces;  // namespaces of the pods; empty: all
+  // The operators' Deployment, which is scaled to 0 first; no name: none.
+  kube::ObjectName deployment;
+  bool elects_leader = true;  // whether the operators elect a leader, by `lease`
   kube::LeaseSettings lease;
   int at_a_time = 16;
-  std::chrono::milliseconds timeout{120'000};  // for everything
-  std::chrono::milliseconds pause{1'000};      // before what has failed is tried again
+  std::chrono::milliseconds timeout{120'000};  // time limit of the whole command
+  std::chrono::milliseconds pause{1'000};      // pause before a failed call is repeated
 };
 
-// Implements muster-operator release-pods: takes the tracking finalizer off the pods of all jobs,
-// so that they can be deleted when there is no operator any more. No operator may run meanwhile,
-// since it would make further pods. So their Deployment is scaled down, and their lease is taken
-// and held; if they have no lease, this function waits for their end. The lease of operators that
-// were scaled down is deleted at the end. Throws Unavailable if that, or a pod's release, has not
-// succeeded in time or before `stop`; then it can be run again. OperatorProcess describes the
-// transports.
+// Implements muster-operator release-pods: removes the tracking finalizer from the pods of all
+// jobs, so that the pods can be deleted when there is no operator any more. No operator may run at
+// the same time, because it would create more pods. So this function scales the operators'
+// Deployment down, and takes and holds their lease; if they have no lease, it waits until the
+// operators have ended. At the end it deletes the lease of operators that it has scaled down.
+// Throws Unavailable if a step, or the release of a pod, has not succeeded in time or before
+// `stop`; the command can then be run again. OperatorProcess describes the transports.
 void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseOptions& options,
                   const std::stop_token& stop);
 

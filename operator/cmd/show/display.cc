@@ -26,7 +26,8 @@ using Clock = std::chrono::system_clock;
 constexpr auto kLivePeriod = std::chrono::milliseconds(250);
 constexpr auto kPlainPeriod = std::chrono::seconds(5);
 
-// Returns the width without the last column: text in it makes some terminals begin a new line.
+// Returns the width without the last column: text in the last column makes some terminals begin a
+// new line.
 size_t width_of(FILE* out) {
   winsize size{};
   const bool known = ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -72,7 +73,7 @@ bool is_being_evaluated(const api::TrainingJob& job) {
 
 struct Field {
   std::string text;
-  int worth;  // the least goes first
+  int worth;  // fields with the least worth are left out first
 };
 
 std::string fit(std::vector<Field> fields, size_t width) {
@@ -160,7 +161,8 @@ std::string gpus_text(const api::JobStatus& status) {
 }
 
 std::string conditions_text(const api::JobStatus& status) {
-  std::vector<std::pair<std::string, std::string>> lines;  // types, the rest
+  // Pairs of condition types and the rest of the line.
+  std::vector<std::pair<std::string, std::string>> lines;
   for (const api::Condition& condition : status.conditions) {
     const bool refused = condition.type == "Accepted" && !condition.status;
     if (!condition.status && !refused) continue;

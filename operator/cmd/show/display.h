@@ -16,18 +16,18 @@ namespace muster::cmd {
 std::string duration_text(double seconds);
 // Returns 1234567 as "1,234,567".
 std::string grouped(int64_t number);
-// Returns the job's progress on one line: from /progress if there is one, else from its replicas.
-// If the line would be wider than `width` columns, whole fields are left out, the least important
-// first.
+// Returns the job's progress on one line: from /progress if it is available, else from the states
+// of the replicas. If the line would be wider than `width` columns, whole fields are left out, the
+// least important first.
 std::string progress_line(const api::TrainingJob& job, const Json& progress,
                           size_t width = std::string::npos);
 
-// Returns how the GPUs of a running job's chief are used, "93 %, 2.0 of 80.0 GiB, 412 W", as its
-// progress says; "" where it says nothing.
+// Returns the use of the GPUs of a running job's chief, "93 %, 2.0 of 80.0 GiB, 412 W", from
+// status.progress; "" if it is not known.
 std::string gpus_text(const api::JobStatus& status);
 
-// Returns a line for each condition that holds, and one if the job is not accepted; a decision and
-// its consequence say the same, and share a line.
+// Returns a line for each condition that is true, and one if the job is not accepted. A decision
+// and its consequence, which say the same, share a line.
 std::string conditions_text(const api::JobStatus& status);
 
 // Prints on standard output as JSON or, if `output` is "yaml", as YAML.
@@ -45,9 +45,9 @@ class Display {
   // Prints a text of one or more lines above the live line; nothing for "".
   void print(const std::string& text);
   void event(const plan::Event& event);
-  // Draws the live line again if it is time and there is news.
+  // Draws the live line again if it is due and has changed.
   void update(const api::TrainingJob& job, const Json& progress);
-  // Does the same with the caller's line, which `line_of` makes for at most `width` columns.
+  // Does the same with a line of the caller: `line_of` returns it for at most `width` columns.
   void update(const std::function<std::string(size_t width)>& line_of);
   // Removes the live line.
   void clear();
@@ -60,7 +60,7 @@ class Display {
   FILE* const out_;
   const bool terminal_;
   api::Time next_;
-  std::string line_;  // as drawn last
+  std::string line_;  // the line drawn last
 };
 
 }  // namespace muster::cmd

@@ -11,7 +11,7 @@
 namespace muster::cmd {
 
 struct LogLine {
-  int64_t second;  // of the clock on the wall; never earlier than that of the line before
+  int64_t second;  // wall clock; never earlier than the line before
   std::string text;
 };
 
@@ -24,8 +24,8 @@ class LogFile {
 
   // Skips what has been written so far.
   void skip();
-  // Returns the whole lines since the last call; with `even_unfinished`, also the text that follows
-  // them.
+  // Returns the whole lines since the last call; with `even_unfinished`, also a last line without
+  // its end.
   std::vector<LogLine> read(bool even_unfinished);
 
  private:
@@ -33,7 +33,7 @@ class LogFile {
 
   std::filesystem::path path_;
   int64_t read_ = 0;
-  int64_t day_ = 0;  // since 1970
+  int64_t day_ = 0;  // days since 1970
   int64_t second_ = 0;
 };
 
@@ -44,7 +44,7 @@ std::set<std::string> logged_names(const std::filesystem::path& folder);
 // Returns when a line was written, in seconds since 1970; nothing if its log has no date.
 std::optional<int64_t> written(const LogLine& line);
 
-// Whether `asked`, a replica ("worker-1") or a role ("worker"), stands for `replica`.
+// Whether `asked`, a replica ("worker-1") or a role ("worker"), means `replica`.
 bool means(const std::string& asked, const std::string& replica);
 
 struct MergedLine {
@@ -55,8 +55,8 @@ struct MergedLine {
 // Merges several logs into one, in the order of time.
 class LogMerger {
  public:
-  // Reads the logs of `folder`; with `wanted`, those of these replicas ("worker-1") or roles
-  // ("worker").
+  // Reads the logs in `folder`; with `wanted`, only the logs of these replicas ("worker-1") or
+  // roles ("worker").
   LogMerger(std::filesystem::path folder, std::vector<std::string> wanted)
       : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
 

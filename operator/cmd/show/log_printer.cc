@@ -21,7 +21,7 @@ int colour_of(const std::string& replica) {
   if (role == "worker") return 32;
   if (role == "ps") return 33;
   if (role == "evaluator") return 35;
-  return 34;  // the job's own
+  return 34;  // the job's own log
 }
 
 // Returns the logged line `text` without its name, if this is the name of `replica`.

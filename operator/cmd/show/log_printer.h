@@ -8,9 +8,9 @@
 
 namespace muster::cmd {
 
-// A line of text as muster-trainer logs it: "12:34:56 warning mnist-chief-0: the message". The
-// fields that may follow stay in the message. A line of the job's own log has a date before it, and
-// as its name the reason of an event.
+// A line of text as muster-trainer logs it: "12:34:56 warning mnist-chief-0: the message". Fields
+// after the message stay in the message. A line of the job's own log begins with a date, and its
+// name is the reason of an event.
 struct TextLogLine {
   std::string level, name, message;
 };
@@ -19,13 +19,12 @@ std::optional<TextLogLine> parse_log_text(const std::string& line);
 // Whether `out` may get colours: it is a terminal, and NO_COLOR (no-color.org) is not set.
 bool takes_colour(FILE* out);
 
-// Formats lines of replicas' logs in one way, whether they come from files or from a cluster.
+// Formats lines of replicas' logs; lines from files and from a cluster look the same.
 //
-// A line of text is "worker-1 | 12:34:56 info the message": JSON that a replica has logged becomes
-// text, and the name in a logged line is left out where it is the replica's. Each role has its
-// colour. A line of JSON is an object, for programs: it
-// has "replica", and the fields of a logged line that is JSON, or as many of "time", "level",
-// "name" and "message" as are known.
+// A line of text is "worker-1 | 12:34:56 info the message": a line that a replica has logged as
+// JSON becomes text, and the name in a line is left out if it is the replica's. Each role has a
+// colour. A line of JSON, for programs, is an object with "replica" and the fields of the logged
+// line if that is JSON, or else as many of "time", "level", "name" and "message" as are known.
 class LogPrinter {
  public:
   LogPrinter(bool json, bool coloured) : json_(json), coloured_(coloured) {}
@@ -33,7 +32,7 @@ class LogPrinter {
   // Makes the column of names as wide as the longest known name.
   void know(const std::set<std::string>& names);
 
-  // `seconds` is when the line was written, counted from 1970, if that is known.
+  // `seconds` is the time of the line in seconds since 1970, if known.
   std::string line(const std::string& replica, const std::string& text,
                    std::optional<int64_t> seconds) const;
 

@@ -7,9 +7,9 @@
 
 namespace muster::cmd {
 
-// Returns the data of the `training` on which a job that succeeded was not evaluated, and why:
-// {"test": "..."}; null if nothing is missing. `evaluation` is the evaluation of the final
-// checkpoint, as the trainer wrote it.
+// Returns which data of `training` lack an evaluation in a job that succeeded, and why: {"test":
+// "..."}; null if none do. `evaluation` is the evaluation of the final checkpoint as the trainer
+// wrote it.
 Json not_evaluated(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas,
                    const Json& evaluation);
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// This is more than the header of such a small model takes, including its `training`.
+// More than the size of such a small model, including the `training` in its header.
 constexpr uintmax_t kMostBytes = 256 * 1024;
 
 }  // namespace
@@ -33,7 +33,7 @@ Json few_parameters(const fs::path& model) {
     }
     return parameters;
   } catch (const Invalid&) {
-    return nullptr;  // as good as absent: whoever reads the file is told
+    return nullptr;  // like an absent file: other readers report the error
   } catch (const Unavailable&) {
     return nullptr;
   }

@@ -7,9 +7,9 @@
 
 namespace muster::cmd {
 
-// Returns the parameters of an exported model with so few of them (kFew) that a person can look at
-// them, by tensor: {"linear/bias": [10.0], "linear/kernel": [2.0]}, in C order. Null for a larger
-// model, and if the file does not exist, is damaged or cannot be read.
+// Returns the parameters of an exported model with at most kFew of them, few enough to read, by
+// tensor: {"linear/bias": [10.0], "linear/kernel": [2.0]}, in C order. Null for a larger model, and
+// if the file does not exist, is damaged or cannot be read.
 inline constexpr size_t kFew = 16;
 Json few_parameters(const std::filesystem::path& model);
 

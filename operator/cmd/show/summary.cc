@@ -63,7 +63,7 @@ Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job
   try {
     found = search_checkpoints(directory).newest;
   } catch (const Unavailable&) {
-    return nullptr;  // the rest of the summary is not to be lost for it
+    return nullptr;  // the rest of the summary must not be lost because of this file
   }
   if (!found) return Json::object({{"step", 0}});
   const checkpoint::Position& position = found->manifest.position;
@@ -91,7 +91,7 @@ Json failure_of(const local::JobDirectory& directory, const api::TrainingJob& jo
   return value;
 }
 
-// Loss and accuracy, which are null where there are none, and each further metric.
+// Copies loss and accuracy (null if missing) and each further metric.
 void take_metrics(const char* data, const Json& evaluation, Json& summary) {
   const Json& metrics = member(evaluation, data);
   for (const char* name : {"loss", "accuracy"})
@@ -151,7 +151,7 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
 Json summary_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
   const api::JobStatus& status = job.status;
   Json summary = summarize(job, replicas, status.results, status.results);
-  if (status.results.is_null()) summary["notEvaluated"] = nullptr;  // nobody knows
+  if (status.results.is_null()) summary["notEvaluated"] = nullptr;  // not known
   if (status.start_time && status.completion_time) {
     const std::chrono::duration<double> taken = *status.completion_time - *status.start_time;
     summary["wallSeconds"] = taken.count();
@@ -176,7 +176,7 @@ std::optional<Failure> deciding_failure(const api::TrainingJob& job,
     const std::string name = local::replica_name(job, replica.role, replica.index);
     const api::ReplicaRecord* record = record_of(job.status, replica);
     if (record == nullptr || !record->failed || !replica.finished) continue;
-    // The message of the decision begins with the name of the replica that it is about.
+    // The message of the decision begins with the name of the deciding replica.
     if (target->message.starts_with(name + " ")) return Failure{name, replica.exit_code};
     if (first == nullptr || replica.finished < first->finished) first = &replica;
   }
@@ -204,7 +204,7 @@ std::string log_end_text(const api::TrainingJob& job, const std::vector<Observed
   const fs::path log = directory.log(failure->name);
   std::string text;
   for (const std::string& line : last_lines(log, kLogLines)) {
-    // The lines of earlier attempts were shown when those ended.
+    // The lines of an earlier attempt were shown when it ended.
     if (line.starts_with("--- " + failure->name + " attempt ")) text.clear();
     text += "\n    " + line;
   }
@@ -219,7 +219,7 @@ int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>
   if (job.status.find("FailureTarget")->reason == "DeadlineExceeded") return kDeadline;
   const std::optional<Failure> failure = deciding_failure(job, replicas);
   const int code = failure ? failure->exit_code.value_or(kInternal) : kInternal;
-  // Codes of signals are those of a `muster run` that was interrupted itself.
+  // A code of a signal would mean that `muster run` itself was interrupted.
   const bool is_signal = code > 128 && code <= 128 + 64;
   return code <= 0 || is_signal ? kInternal : code;
 }

@@ -17,28 +17,28 @@ std::string state_of(const api::JobStatus& status);
 // validationLoss, validationAccuracy, testLoss, testAccuracy, each further metric of an evaluation
 // under two such names, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint, model,
 // onnx, secondsPerBatch, examplesPerSecond, stoppedEarly, reached, best, parameters, failure}, with
-// checkpoint, model and onnx as paths below the directory. Unknown values are null, as are all
-// values of a checkpoint if an unreadable one hides which is the newest (step is then the last one
-// reported). A job that succeeded has these values from result.json, another job from its newest
-// whole checkpoint (step 0 if it trained and has none), and both from the evaluation of that step.
-// notEvaluated is
-// {"validation": why, "test": why} for a job that succeeded, for data that its `training` has and
-// that have no evaluation; null if nothing is missing. parameters are those of a model with few
-// (few_parameters). failure is why a job failed, {reason, message, replica, exitCode, log}; the
-// last three are those of the replica that decided the failure, null if none did.
+// checkpoint, model and onnx as paths below the directory. Unknown values are null. If an
+// unreadable checkpoint hides which one is the newest, all values from checkpoints are null too,
+// and step is the last reported step. For a succeeded job the values come from result.json; for
+// another job from its newest whole checkpoint (step 0 if it trained and has none); for both also
+// from the evaluation of that step. notEvaluated names, for a succeeded job, the data of its
+// `training` that lack an evaluation: {"validation": why, "test": why}; null if none do. parameters
+// is the result of few_parameters(). failure says why the job failed: {reason, message, replica,
+// exitCode, log}; replica, exitCode and log are those of the replica that decided the failure, null
+// if none did.
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
-// Returns the summary of a job on a cluster, made from its status alone: without parameters and
-// failure, and with checkpoint, model and onnx as the replicas see them. `replicas` are those that
-// still have a pod.
+// Returns the summary of a job on a cluster, made only from its status: without parameters and
+// failure; the paths of checkpoint, model and onnx are those that the replicas see. `replicas` are
+// the replicas that still have a pod.
 Json summary_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
 
-// Returns summary.json with the job's files named as the user would name them from the working
-// directory, for people (summary_text.h).
+// Returns the summary for people (summary_text.h), with the paths of the job's files as seen from
+// the working directory.
 Json with_shown_files(Json summary, const local::JobDirectory& directory);
 
-// The replica that decided by its end that the job failed.
+// The replica whose end decided that the job failed.
 struct Failure {
   std::string name;
   std::optional<int> exit_code;
@@ -56,9 +56,9 @@ std::string log_end_text(const api::TrainingJob& job,
                          const std::vector<plan::ObservedReplica>& replicas,
                          const local::JobDirectory& directory);
 
-// Returns the exit code of `muster run` once the job has finished: 0 if it succeeded, kNotEvaluated
-// if the summary says so of some data; kDeadline if its deadline had passed; else the deciding
-// replica's own code, if that is one a program chose (below 126), or kInternal.
+// Returns the exit code of `muster run` once the job has finished: 0 if it succeeded; kNotEvaluated
+// if the summary names data without an evaluation; kDeadline if its deadline has passed; else the
+// deciding replica's own code if a program chose the code (below 126); else kInternal.
 int exit_code_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas,
                  const Json& summary);
 

@@ -72,8 +72,8 @@ Json stopped_early_text(const Json& summary) {
                      integer_or(best, "epoch", 0), grouped(integer_or(best, "step", 0)));
 }
 
-// Says which value has reached that of stopWhen, if one has; else null. With an evaluator it may
-// become known when the training has come to its end.
+// Says which metric has reached the value of stopWhen, if one has; else null. With an evaluator the
+// value may become known only after the training has ended.
 Json reached_text(const Json& summary) {
   const Json& reached = member(summary, "reached");
   if (!reached.is_object()) return nullptr;
@@ -82,7 +82,7 @@ Json reached_text(const Json& summary) {
 }
 
 // Returns the file of the exported model, and the step of its weights if restoreBest has exported
-// others than the last ones.
+// earlier weights than the last ones.
 Json model_text(const Json& summary) {
   const Json& model = member(summary, "model");
   const int64_t step = integer_or(summary, "exportedStep", -1);

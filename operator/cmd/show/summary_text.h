@@ -6,8 +6,8 @@
 
 namespace muster::cmd {
 
-// Summaries (summary.h) as text for people, alike for a run here and for a job on a cluster. Null
-// values are left out.
+// Summaries (summary.h) as text for people, in the same form for a local run and for a job on a
+// cluster. Null values are left out.
 
 // Returns a line for each known value, with its newline; "" if nothing is known.
 std::string summary_rows(const Json& summary);

@@ -10,18 +10,19 @@
 
 namespace muster::cmd {
 
-// Returns the warning in a log line of muster-trainer, in text or JSON; a text keeps its fields; ""
-// if the line is no warning. (A replica ends with an error, which the event of its end reports.)
+// Returns the warning in a log line of muster-trainer (text or JSON); a text keeps its fields.
+// Returns "" if the line is not a warning. (An error is not returned: the replica ends with it, and
+// the event of its end reports it.)
 std::string warning_in(const std::string& line);
 
 // The warnings that replicas write into their logs, for `muster run` to show.
 class Warnings {
  public:
-  // Skips what is already in the logs of `folder`: it comes from earlier runs.
+  // Skips the lines already in the logs of `folder`, which come from earlier runs.
   explicit Warnings(std::filesystem::path folder);
 
   // Returns the warnings since the last call, as "chief-0: ..."; a warning that several replicas
-  // log comes once.
+  // log is returned once.
   std::vector<std::string> read();
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Whether the request was not processed, and the server says when to come again.
+// Whether the server has not processed the request and says when to send it again.
 bool is_put_off(const Response& response) {
   return (response.status == 429 || response.status == 503) && response.retry_after;
 }
@@ -38,7 +38,7 @@ Request write(Method method, const std::string& path, const Json& body,
   request.body = text_of(body);
   request.query.emplace_back("fieldManager", options.field_manager);
   if (options.dry_run) request.query.emplace_back("dryRun", "All");
-  // The server's default looks for unknown fields as well, to warn of them, at a cost to itself.
+  // By default the server also searches for unknown fields to warn about them, which costs it time.
   request.query.emplace_back("fieldValidation", options.strict ? "Strict" : "Ignore");
   return request;
 }

@@ -27,7 +27,7 @@ struct Preconditions {
 enum class PatchKind { merge, json, apply };
 
 struct WriteOptions {
-  bool dry_run = false;     // everything is checked, nothing is kept
+  bool dry_run = false;     // the server checks the object and stores nothing
   std::string subresource;  // "status", ...
   bool strict = false;      // unknown fields are refused (fieldValidation=Strict), else dropped
   bool force = false;       // apply only: take fields from other managers
@@ -37,32 +37,33 @@ struct WriteOptions {
 struct ListOptions {
   std::string label_selector;
   std::string field_selector;
-  int limit = 500;  // of a page; 0: all at once
+  int limit = 500;  // objects in a page; 0: all at once
 };
 
-// An object as the server sent it. It stays text, because callers that write read little or nothing
-// of it.
+// An object as the server sent it. The object stays text, because callers that write read little or
+// nothing of the answer.
 struct Answer {
   std::string call;   // for messages: "POST /api/v1/..."
   std::string text;   // for decode_object()
-  Json json() const;  // throws ApiUnavailable if it came mangled
+  Json json() const;  // throws ApiUnavailable if the text is damaged
 };
 
 // The verbs of the API over a Transport, on whole objects as JSON. Calls block, and each ends by
-// its deadline; until then 429 and 503 with Retry-After are waited for and tried again. Throws
-// ApiInvalid or ApiUnavailable (api_error.h). Thread-safe.
+// its deadline. Before the deadline, a call with the answer 429 or 503 and Retry-After is tried
+// again after that time. Throws ApiInvalid or ApiUnavailable (api_error.h). Thread-safe.
 class Client {
  public:
   struct Settings {
-    std::chrono::milliseconds deadline{30'000};  // of a call, retries and all
+    std::chrono::milliseconds deadline{30'000};  // deadline of a call, including retries
   };
-  // `transport` must outlive the client; when it is shut down, waits between retries end too.
+  // `transport` must outlive the client; when the transport is shut down, waits between retries end
+  // too.
   explicit Client(Transport& transport, Settings settings)
       : transport_(transport), settings_(settings) {}
   explicit Client(Transport& transport) : Client(transport, Settings{}) {}
 
-  // Returns nothing if there is no such object; a kind that the server does not know is
-  // ApiUnavailable. Always asks the server, never a cache.
+  // Returns nothing if there is no such object; throws ApiUnavailable for a kind that the server
+  // does not know. Always asks the server, never a cache.
   std::optional<Json> get(const Resource& resource, const ObjectName& object) const;
 
   // A kind of object as the server lists it.
@@ -74,8 +75,8 @@ class Client {
   // server has none.
   std::optional<Kind> find_kind(const std::string& api_version, const std::string& kind) const;
 
-  // Passes on every item, a page at a time; an empty namespace means all of them. For objects kept
-  // in view use a Reflector instead.
+  // Passes every item on, one page at a time; an empty namespace means all namespaces. For objects
+  // kept in view use a Reflector instead.
   using OnPage = std::function<void(std::vector<Json> items)>;
   void list_pages(const Resource& resource, const std::string& name_space,
                   const ListOptions& options, const OnPage& on_page) const;
@@ -83,10 +84,10 @@ class Client {
   std::vector<Json> list(const Resource& resource, const std::string& name_space,
                          const ListOptions& options) const;
 
-  // Creates the object. All writes return the object as the server keeps it (as it would, in a dry
-  // run). metadata.namespace is read from the body. If the name is taken, throws ApiUnavailable
-  // with already_exists(), also if a create of ours took it and its answer was lost: the caller
-  // must check the owner.
+  // Creates the object. All writes return the object as the server stores it (in a dry run: as it
+  // would store it). metadata.namespace is read from the body. If the name is taken, throws
+  // ApiUnavailable with already_exists(). Our own earlier create may have taken the name if its
+  // answer was lost, so the caller must check the owner.
   Answer create(const Resource& resource, const Json& object,
                 const WriteOptions& options = {}) const;
   // Replaces the object (PUT): metadata.resourceVersion, if the body has it, must be the newest
@@ -101,7 +102,7 @@ class Client {
 
   struct RemoveOptions {
     Preconditions preconditions;
-    std::optional<int64_t> grace_seconds;  // the object's own where left out
+    std::optional<int64_t> grace_seconds;  // nothing: the object's own
     std::string propagation = "Background";
     bool dry_run = false;
   };

@@ -17,7 +17,7 @@ namespace {
 
 using Element = simdjson::dom::element;
 
-// A null, which Go writes for an empty value, reads as left out everywhere.
+// A null, which Go writes for an empty value, is read like a field that is left out.
 
 std::string text(Element value) {
   if (value.is_null()) return {};
@@ -28,8 +28,8 @@ int64_t number(Element value) {
   return value.is_null() ? 0 : int64_t(value);
 }
 
-// Returns the nearest number that fits. A pod may ask for a grace period of more than 60 years: no
-// event of it may be lost for that.
+// Returns the nearest number that fits. A pod may ask for a grace period of more than 60 years, and
+// its events must not be lost because of that.
 int small_number(Element value) {
   using Limits = std::numeric_limits<int>;
   return static_cast<int>(std::clamp<int64_t>(number(value), Limits::min(), Limits::max()));
@@ -74,7 +74,7 @@ void read_owner(Element value, ObjectMeta& meta) {
   if (controls) meta.owner_uid = uid;
 }
 
-// Keys of objects are taken apart at their first slash.
+// Keys of objects are split at their first slash.
 std::string name_of_namespace(Element value) {
   std::string name = text(value);
   if (name.find('/') != std::string::npos)
@@ -206,8 +206,8 @@ std::string text_of(simdjson::dom::object fields, std::string_view without,
   return text + '}';
 }
 
-// Json looks for a member from the first one on, so that an object of a hundred thousand members
-// would keep a thread of the operator busy for seconds, again and again.
+// Json searches members one by one, so an object of a hundred thousand members would keep a thread
+// of the operator busy for seconds at each look.
 constexpr size_t kMostMembers = 1000;
 
 void require_few_members(Element value) {
@@ -259,7 +259,7 @@ std::vector<JsonPart> parts(std::string_view json, const std::string& expected) 
   }
 }
 
-// Reads one text after the other.
+// Reads JSON texts with one parser, one after the other.
 class Decoder {
  public:
   // Returns the result of `use` on the value in `json`; throws Unavailable if it cannot be read.

@@ -10,20 +10,20 @@
 namespace muster::kube {
 
 // Reads the API server's answers in one pass (simdjson) into the structs of objects.h. T is Pod,
-// Service or WholeObject. Text that is no JSON, or not of the shape of the API, throws Unavailable:
-// it was cut off or damaged on its way, and may be whole the next time. In a list, an object that
-// cannot be read (nested too deep, or not of its kind's shape) is left out and named: otherwise it
-// would block the others for ever.
+// Service or WholeObject. A text that is not JSON, or does not have the API's form, throws
+// Unavailable: it was cut off or damaged on its way, and may be whole the next time. In a list, an
+// object that cannot be read (nested too deep, or without its kind's form) is left out and named;
+// otherwise it would block the others for ever.
 
 struct Unread {
-  std::string key;  // "<namespace>/<name>"; empty: not even that can be read
+  std::string key;  // "<namespace>/<name>"; empty: the name cannot be read either
   std::string why;
 };
 
 template <class T>
 struct ListPage {
   std::vector<T> items;
-  std::vector<Unread> unread;  // items that are not among the others
+  std::vector<Unread> unread;  // objects that are not in `items`
   std::string resource_version;
   std::string next;  // `continue`: empty on the last page
 };
@@ -35,9 +35,9 @@ enum class EventType { added, modified, deleted, bookmark, error };
 template <class T>
 struct WatchEvent {
   EventType type = EventType::bookmark;
-  T object;            // of added, modified, deleted; of a bookmark only its resource_version
-  std::string unread;  // why only the `meta` of the object is known; empty: all of it is
-  ApiStatus status;    // of an error
+  T object;            // for added, modified, deleted; for a bookmark only its resource_version
+  std::string unread;  // why only `meta` of the object is known; empty: the whole object is known
+  ApiStatus status;    // for an error
 };
 template <class T>
 WatchEvent<T> decode_event(std::string_view line);

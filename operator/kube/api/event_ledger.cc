@@ -63,7 +63,7 @@ void EventLedger::wait_until(const std::string& key, Entry& entry, Time due) {
   waiting_.emplace(due, key);
 }
 
-// Forgets the event that has not happened for longest; events that wait to be written stay.
+// Forgets the event whose last occurrence is the oldest; events that wait to be written stay.
 void EventLedger::forget_one() {
   auto oldest = entries_.end();
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {

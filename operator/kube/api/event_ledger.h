@@ -32,10 +32,10 @@ struct EventText {
 };
 
 struct EventLimits {
-  size_t waiting = 1'000;             // kinds of event not yet written; more are dropped
-  size_t remembered = 4'000;          // kinds of event whose count is known
-  std::chrono::seconds again{10};     // between two writes of one Event
-  double per_second = 5, burst = 25;  // writes, all together
+  size_t waiting = 1'000;             // most kinds of event not yet written; more are dropped
+  size_t remembered = 4'000;          // most kinds of event whose count is remembered
+  std::chrono::seconds again{10};     // time between two writes of one Event
+  double per_second = 5, burst = 25;  // limits of all writes together
 };
 
 // Decides which Event objects to write, when and with what count: one object for each (subject,
@@ -45,28 +45,31 @@ class EventLedger {
   struct Write {
     EventSubject subject;
     EventText text;
-    int unwritten = 1;       // times it happened that are not in the object yet
-    bool first_time = true;  // in this process: there may be no object yet
+    int unwritten = 1;       // how often it happened since the last write of the object
+    bool first_time = true;  // first write by this process: the object may not exist yet
     Time first{}, last{};
-    std::string name;  // of the Event object: the same for the same thing in every process
+    // Name of the Event object; the same event has the same name in every process.
+    std::string name;
   };
 
   explicit EventLedger(EventLimits limits = {}) : limits_(limits) {}
-  // The result of record(): the event waits to be written; or it is counted with one that waits
-  // already; or it is dropped, since too many wait.
+  // The result of record(): the event waits to be written, is counted with an equal event that
+  // already waits, or is dropped because too many events wait.
   enum class Recorded { waits, counted, dropped };
   Recorded record(const EventSubject& subject, EventText text, Time now);
   // Returns the next write that is due, if the rate allows one now.
   std::optional<Write> take(Time now);
-  // Reports that a write from take() did not succeed: it comes again, three times in all.
+  // Reports that a write from take() did not succeed. take() returns the write again, three times
+  // in all.
   void failed(const Write& write, Time now);
-  // Returns when take() may return a write; nothing: not before another record().
+  // Returns the earliest time at which take() may return a write; nothing: not before another
+  // record().
   std::optional<Time> next() const;
 
  private:
   struct Entry {
     Write write;
-    std::optional<Time> due;  // nothing: written
+    std::optional<Time> due;  // nothing: the event is written
     Time written{};
     int failures = 0;
   };
@@ -75,9 +78,9 @@ class EventLedger {
   void refill(Time now);
 
   const EventLimits limits_;
-  std::map<std::string, Entry> entries_;            // by name of the object, with its namespace
-  std::set<std::pair<Time, std::string>> waiting_;  // when each that has a `due` is, by it
-  double tokens_ = 0;                               // writes allowed now
+  std::map<std::string, Entry> entries_;            // by namespace and name of the object
+  std::set<std::pair<Time, std::string>> waiting_;  // the entries that have `due`, by its time
+  double tokens_ = 0;                               // number of writes allowed now
   std::optional<Time> refilled_;
 };
 

@@ -10,8 +10,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience(5'000);      // with a write
-constexpr milliseconds kLastPatience(2'000);  // with all of them when asked to stop
+constexpr milliseconds kPatience(5'000);      // time limit of a write
+constexpr milliseconds kLastPatience(2'000);  // time limit of all writes after a stop
 
 Json counted(int count, Time last) {
   return {{"count", count}, {"lastTimestamp", api::format_time(last)}};
@@ -110,8 +110,8 @@ void EventWriter::try_to_write(const EventLedger::Write& write) {
   }
 }
 
-// Usually the object does not exist yet; else (it happened again, or to an earlier process) its
-// count is raised.
+// Usually the object does not exist yet. Otherwise (the event happened again, or an earlier process
+// wrote it) its count is raised.
 void EventWriter::write(const EventLedger::Write& write) const {
   const ObjectName name{write.subject.name_space, write.name};
   if (write.first_time) {
@@ -126,7 +126,7 @@ void EventWriter::write(const EventLedger::Write& write) const {
     const auto count = static_cast<int>(integer_or(*there, "count", 0)) + write.unwritten;
     client_.patch(events(), name, PatchKind::merge, counted(count, write.last));
   } else {
-    client_.create(events(), to_json(write, component_));  // it was too old to be kept
+    client_.create(events(), to_json(write, component_));  // the server has deleted the old Event
   }
 }
 

@@ -10,13 +10,13 @@
 
 namespace muster::kube {
 
-// Writes Events in the background. No caller waits for them, and an Event that cannot be written is
-// tried a few times and then dropped: nothing depends on it.
+// Writes Events in the background. Callers do not wait for a write. An Event that cannot be written
+// is tried a few times and then dropped, because nothing depends on it.
 class EventWriter {
  public:
   EventWriter(Transport& transport, std::string component, EventLimits limits = {});
 
-  // Queues the Event and logs it too: once for Events that are written together. Never blocks.
+  // Queues the Event and logs it; Events that are written together are logged once. Never blocks.
   // Thread-safe.
   void emit(const EventSubject& subject, const EventText& text);
   // Runs until `stop`; Events that are due by then are still written, within two seconds.

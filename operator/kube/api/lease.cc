@@ -76,7 +76,7 @@ LeaseRecord to_lease_record(const Json& object) {
 LeaderElection::LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change)
     : LeaderElection(transport, std::move(settings), std::move(on_change), boot_time, pause_for) {}
 
-// A call that takes long must leave time for another before the lease is lost.
+// A slow call must leave time for another call before the lease is lost.
 LeaderElection::LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change,
                                Clock clock, Wait wait)
     : client_(transport, Client::Settings{settings.renew_within / 2}),

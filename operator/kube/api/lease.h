@@ -13,14 +13,14 @@
 
 namespace muster::kube {
 
-// Leader election by a coordination.k8s.io Lease, in the way of every Kubernetes controller.
+// Leader election by a coordination.k8s.io Lease, as in other Kubernetes controllers.
 
-// The time since the machine's boot, including its sleeps; nobody can set it.
+// Returns the time since the machine's boot, including sleep. Nobody can set this clock.
 using BootTime = std::chrono::duration<int64_t, std::nano>;
 BootTime boot_time();
 
 struct LeaseRecord {
-  std::string holder;  // empty: given up
+  std::string holder;  // empty: the lease was given up
   std::chrono::seconds duration{15};
   Time acquired{};
   Time renewed{};
@@ -32,16 +32,17 @@ struct LeaseRecord {
 struct LeaseSettings {
   std::string name_space;
   std::string name = "muster-operator";
-  std::string identity;  // of this process; unique
-  std::chrono::milliseconds duration{
-      15'000};  // others wait so long after the last renewal they saw
-  std::chrono::milliseconds renew_within{10'000};  // who could not renew for so long is no leader
-  std::chrono::milliseconds every{2'000};          // between tries
+  std::string identity;  // the unique name of this process
+  // How long others wait after the last renewal that they saw.
+  std::chrono::milliseconds duration{15'000};
+  // A process that could not renew for this time stops leading.
+  std::chrono::milliseconds renew_within{10'000};
+  std::chrono::milliseconds every{2'000};  // time between tries
 };
 
-// The record as it was last read, and when this process first saw it so. Expiry is counted from
-// that time by this machine's clock: the times in the record come from another clock and are never
-// compared.
+// The record as it was last read, and when this process first saw it in this state. Expiry is
+// counted from `since` by this machine's clock. The times in the record come from another clock and
+// are never compared.
 struct SeenLease {
   std::optional<LeaseRecord> record;  // nothing: no such object
   BootTime since{};
@@ -57,8 +58,8 @@ LeaseRecord next_record(const SeenLease& seen, LeaseAction action, const LeaseSe
 Json to_json(const LeaseRecord& record, const LeaseSettings& settings);
 LeaseRecord to_lease_record(const Json& object);
 
-// Takes and keeps the lease, over a transport that other calls should not keep busy. leads() turns
-// false by itself, by the clock, before another process can take the lease: ask it before each
+// Takes and keeps the lease. Use a transport that other calls do not keep busy. leads() becomes
+// false by the clock alone, before another process can take the lease; call leads() before each
 // write.
 class LeaderElection {
  public:
@@ -92,8 +93,8 @@ class LeaderElection {
   const OnChange on_change_;
   const Clock clock_;
   const Wait wait_;
-  SeenLease seen_;      // run()'s thread only, like the two after it
-  bool fresh_ = false;  // seen_ is what our own last write has made
+  SeenLease seen_;      // used by run()'s thread only, like fresh_ and told_
+  bool fresh_ = false;  // seen_ is the result of our own last write
   bool told_ = false;
   std::atomic<BootTime::rep> leads_until_{0};
   mutable Mutex mutex_;

@@ -22,11 +22,11 @@ struct ObjectMeta {
   std::string resource_version;
   int64_t generation = 0;
   std::optional<Time> created;
-  std::optional<Time> deleted;    // deletionTimestamp: when it is gone at the latest
-  std::chrono::seconds grace{0};  // how long before `deleted` it was asked to leave
+  std::optional<Time> deleted;    // deletionTimestamp: the latest time at which the object is gone
+  std::chrono::seconds grace{0};  // time from the request to leave until `deleted`
   std::map<std::string, std::string> labels;
   std::vector<std::string> finalizers;
-  std::string owner_uid;           // of the controller among the owners; "" if none
+  std::string owner_uid;           // UID of the controller among the owners; "" if none
   std::string checkpoint_request;  // api::kCheckpointAnnotation; "" if none
   // Returns "<namespace>/<name>".
   std::string key() const { return name_space + "/" + name; }
@@ -39,9 +39,9 @@ struct ContainerStatus {
   State state = State::waiting;
   bool ready = false;
   int restarts = 0;
-  std::string reason;            // of waiting or terminated: CrashLoopBackOff, OOMKilled, ...
-  std::string message;           // its end: a terminated container's last words
-  std::optional<int> exit_code;  // of `terminated`
+  std::string reason;   // why it is waiting or terminated: CrashLoopBackOff, OOMKilled, ...
+  std::string message;  // for a terminated container the end of its log
+  std::optional<int> exit_code;  // set if terminated
   std::optional<Time> started, finished;
   // The end of the container before its last restart.
   std::optional<int> last_exit_code;

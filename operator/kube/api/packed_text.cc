@@ -8,9 +8,9 @@ namespace muster::kube {
 
 namespace {
 
-// Pieces of TrainingJobs as the API server sends them when they have finished. What a text has in
-// common with them takes hardly any memory. Where today's TrainingJobs differ from them, they take
-// a little more.
+// Parts of finished TrainingJobs as the API server sends them. The parts that a text has in common
+// with these take hardly any memory. If today's TrainingJobs differ from this text, they only take
+// a little more memory.
 constexpr std::string_view kTypical =
     R"({"apiVersion":"muster.dev/v1alpha1","kind":"TrainingJob","metadata":{"annotations":{},)"
     R"("creationTimestamp":"2026-01-01T00:00:00Z","generation":1,"labels":{},"name":"mnist",)"
@@ -53,7 +53,7 @@ const Bytef* bytes(std::string_view text) {
   return reinterpret_cast<const Bytef*>(text.data());
 }
 
-// Nothing but a lack of memory makes these calls of zlib fail.
+// These calls of zlib fail only if there is no memory.
 void require(bool holds) {
   if (!holds) throw std::bad_alloc();
 }

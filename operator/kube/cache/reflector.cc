@@ -29,7 +29,7 @@ ApiStatus refusal(const StreamEnd& end) {
   return status_of(response);
 }
 
-// Whether the answer may be too large: the server has begun it without an end, or could not make
+// Whether the answer may be too large: the server began it and did not end it, or could not build
 // it.
 bool may_be_too_much(const Response& response) {
   if (response.status == 0)
@@ -37,7 +37,7 @@ bool may_be_too_much(const Response& response) {
   return response.status == 413 || response.status == 500 || response.status == 504;
 }
 
-// Whether the server has forgotten the place to continue from, or the place was never its own.
+// Whether the server has forgotten the version to continue from, or never had it.
 bool is_expired(const ApiStatus& status) {
   return status.code == 410 || status.reason == "Expired" || status.reason == "Gone";
 }
@@ -77,8 +77,8 @@ bool Reflector::wait_synced(const std::stop_token& stop) const {
   return synced_;
 }
 
-// Returns a pause that doubles with each failure in a row, and up to half of it more by chance, so
-// that clients that one restart of the server has cut off do not all come back at once.
+// Returns a pause that doubles with each failure in a row, plus a random part of up to half of it,
+// so that the clients cut off by a restart of the server do not all come back at once.
 milliseconds Reflector::pause_after(const Outcome& outcome) {
   milliseconds pause = settings_.first_pause;
   for (int i = 0; i < failures_ && pause < settings_.longest_pause; ++i) pause *= 2;
@@ -123,7 +123,7 @@ Reflector::Outcome Reflector::list(const std::stop_token& stop) {
     for (const std::string& unread : page.unread) report_(what + unread, milliseconds(0));
   } while (!page.next.empty());
   mirror_.end_list();
-  malloc_trim(0);  // the texts were many times what is kept of them
+  malloc_trim(0);  // the texts were many times larger than the objects kept
   whole_list_ = false;
   page_ = std::min(2 * page_, settings_.page);
   resource_version_ = page.resource_version;
@@ -143,7 +143,7 @@ int Reflector::next_page(int page, size_t bytes) const {
 Reflector::Outcome Reflector::list_failure(const std::string& what, const Response& response,
                                            bool first_page) {
   const ApiStatus status = status_of(response);
-  // Pages that expire while they are read would do so again: then the list is read in one answer.
+  // Pages that expire while they are read would expire again, so the list is read in one answer.
   if (is_expired(status) && !first_page) whole_list_ = true;
   if (may_be_too_much(response)) ask_for_less();
   return failure(what + describe(status), status.retry_after);
@@ -194,12 +194,13 @@ Reflector::Outcome Reflector::watch(const std::stop_token& stop) {
   if (!error && end.reason == StreamEnd::Reason::refused) error = refusal(end);
   if (error) {
     Outcome outcome = failure(what + describe(*error), error->retry_after);
-    // A server that says it has forgotten the place works again: earlier failures no longer count.
+    // A server that says that it has forgotten the version works again: earlier failures no longer
+    // count.
     return is_expired(*error) ? relist(outcome, true) : progress(outcome, came);
   }
   if (end.reason == StreamEnd::Reason::closed) {
-    // This is a normal end; but a server that closes at once and silently must not be asked all the
-    // time.
+    // This is a normal end, but a server that closes at once without an event must not be asked all
+    // the time.
     const bool lasted = std::chrono::steady_clock::now() - began > std::chrono::seconds(1);
     Outcome outcome;
     outcome.progress = came || lasted;

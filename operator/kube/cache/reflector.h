@@ -13,29 +13,32 @@
 
 namespace muster::kube {
 
-// Keeps a Mirror equal to the API server: lists in pages, then watches from where the list ended,
-// with bookmarks; lists again when the server has forgotten that place (410), and pauses with
-// jitter between failures. Survives restarts of the server and connections that die silently.
+// Keeps a Mirror equal to the API server: it lists the objects in pages, and then watches, with
+// bookmarks, from the resourceVersion of the list. It lists again when the server has forgotten
+// that version (410), and pauses with jitter after failures. Survives restarts of the server and
+// connections that die silently.
 class Reflector {
  public:
   struct Settings {
     Resource resource;
     std::string name_space;      // empty: all
     std::string label_selector;  // "muster.dev/job"
-    // Objects of a list's first page, and of any page at most. A page has as many objects as fit
-    // into about page_bytes, judged by the page before it: an object may have a megabyte, and an
-    // answer takes a multiple of its size in memory while it is read. Where large objects follow
-    // many small ones an answer may be too much, and the list begins again with smaller pages.
+    // The number of objects in a list's first page, and the largest number in any page. A page asks
+    // for as many objects as should fit into about page_bytes, by the sizes in the page before it:
+    // an object may have a megabyte, and reading an answer takes a multiple of the answer's size in
+    // memory. If large objects follow many small ones, an answer may become too large; the list
+    // then begins again with smaller pages.
     int first_page = 16, page = 500;
     size_t page_bytes = 4 << 20;
-    // Each watch is asked to end after a time between these two, so that the load of many watches
-    // spreads.
+    // Each watch ends after a random time between these two, so that the load of many watches is
+    // spread over time.
     std::chrono::seconds shortest_watch{300}, longest_watch{600};
     std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
-    std::chrono::milliseconds longest_retry_after{60'000};  // of what a server asks for
+    // The longest Retry-After that is followed.
+    std::chrono::milliseconds longest_retry_after{60'000};
   };
-  // Called after a round that did not end as it should: "list of pods: 403 Forbidden: ..."; or,
-  // with no pause, for objects that were left out because they cannot be read.
+  // Called after a list or watch that failed: "list of pods: 403 Forbidden: ...". Also called,
+  // without a pause, for objects that were left out because they cannot be read.
   using Report = std::function<void(const std::string& trouble, std::chrono::milliseconds pause)>;
   // Waits, or returns false at once when asked to stop. A test may pass one that does not wait.
   using Wait = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
@@ -47,7 +50,7 @@ class Reflector {
   // Runs on the caller's thread until `stop`, or until the transport is shut down.
   void run(const std::stop_token& stop);
 
-  // Whether a first list is complete: the mirror holds what the server had.
+  // Whether the first list is complete, so that the mirror holds all objects of the server.
   bool synced() const { return synced_; }
   // Blocks until synced() or `stop`; returns false if stopped.
   bool wait_synced(const std::stop_token& stop) const;
@@ -55,9 +58,9 @@ class Reflector {
  private:
   // Why a list or a watch ended, and therefore what comes next.
   struct Outcome {
-    bool progress = false;  // something came: pauses begin anew
+    bool progress = false;  // an answer or an event came: pauses begin anew
     bool relist = false;
-    bool pause = false;  // before what is next
+    bool pause = false;  // whether to pause before the next step
     std::string trouble;
     std::optional<std::chrono::seconds> retry_after;
   };
@@ -83,8 +86,10 @@ class Reflector {
   const std::function<uint64_t()> random_;
   std::string resource_version_;  // empty: a list is due
   int failures_ = 0;
-  int page_;  // the most objects: halved when an answer was too much, doubled with each list
-  bool whole_list_ = false;  // pages expired while they were read: all at once
+  // Largest number of objects in a page: halved after an answer that was too large, doubled by each
+  // list.
+  int page_;
+  bool whole_list_ = false;  // pages expired while they were read, so read the list in one answer
   std::atomic<bool> synced_ = false;
 };
 

@@ -15,7 +15,7 @@
 
 namespace muster::kube {
 
-// The target of a Reflector: the Reflector moves texts, and the Mirror reads their content.
+// The target of a Reflector: the Reflector passes texts on, and the Mirror reads their content.
 class Mirror {
  public:
   virtual ~Mirror() = default;
@@ -23,9 +23,11 @@ class Mirror {
   struct Page {
     std::string resource_version;
     std::string next;
-    std::vector<std::string> unread;  // objects that cannot be read, and why: they stay as they are
+    // Objects that cannot be read, and why; the mirror keeps their old state.
+    std::vector<std::string> unread;
   };
-  // These begin a list, add one page after the other, and at the end remove what no page had.
+  // These functions begin a list, add one page after the other, and at the end remove the objects
+  // that were in no page.
   virtual void begin_list() = 0;
   virtual Page add_page(std::string_view text) = 0;
   virtual void end_list() = 0;
@@ -33,8 +35,9 @@ class Mirror {
   struct Seen {
     EventType type;
     std::string resource_version;
-    ApiStatus status;    // of an error
-    std::string unread;  // as of a page; empty: it was read
+    // Why the object cannot be read, as in Page; empty: it was read.
+    ApiStatus status;    // status of an event of type error
+    std::string unread;  // why the object cannot be read, as in Page; empty: it was read
   };
   virtual Seen apply(std::string_view line) = 0;
 };
@@ -45,9 +48,9 @@ template <class T>
 class Store final : public Mirror {
  public:
   // Called after a change, on the thread that made it, without a lock: `before` is null for a new
-  // object, `after` for one that is gone. Must not throw or block. An object that a list shows
-  // unchanged (by resourceVersion) is no change; neither is an event of a version that refresh()
-  // has brought.
+  // object, `after` for one that is gone. Must not throw or block. Not called for an object that a
+  // list shows unchanged (by resourceVersion), or for an event whose version refresh() has already
+  // stored.
   using OnChange = std::function<void(const T* before, const T* after)>;
 
   // `index_label` is the label by which find() looks; if empty, objects are found by key only.
@@ -62,13 +65,13 @@ class Store final : public Mirror {
   std::vector<std::string> labelled() const;
   size_t size() const;
 
-  // Returns a mirror of the objects of one namespace, for a Reflector of its own: its lists say
-  // nothing of the other namespaces. The store must outlive it. The store itself is the mirror of
-  // all namespaces.
+  // Returns a mirror of the objects of one namespace, for a separate Reflector. The lists of this
+  // mirror do not touch the other namespaces. The store must outlive the mirror. The store itself
+  // is the mirror of all namespaces.
   std::unique_ptr<Mirror> part(const std::string& name_space);
 
-  // Takes over the answer to a write of ours, without on_change, unless the object in view is
-  // newer, is another one (uid) or has gone.
+  // Stores the object from the answer to our own write, without calling on_change, unless the
+  // object in view is newer, has another UID or has gone.
   void refresh(T object);
 
   void begin_list() override { all_ = {}; }
@@ -77,8 +80,8 @@ class Store final : public Mirror {
   Seen apply(std::string_view line) override;
 
  private:
-  // Objects are ordered by what they say themselves: with keys of its own beside it, a Service
-  // would take half as much memory again.
+  // Objects are ordered by the names that they contain. With a separate key, a Service would take
+  // half as much memory again.
   using Place = std::pair<std::string_view, std::string_view>;  // namespace, name or label value
   static Place place_of(const T& object) { return {object.meta.name_space, object.meta.name}; }
   static Place place_of(std::string_view key);  // "<namespace>/<name>"
@@ -97,7 +100,7 @@ class Store final : public Mirror {
     bool operator()(Place a, const T* b) const { return a < place_of(*b); }
   };
   using Objects = std::set<T, ByName>;
-  // A list that has not ended; used by its Reflector's thread only.
+  // A list under way; used only by its Reflector's thread.
   struct Listing {
     std::string name_space;        // empty: all
     std::set<std::string> listed;  // keys, also of objects that cannot be read
@@ -114,7 +117,7 @@ class Store final : public Mirror {
   const OnChange on_change_;
   mutable Mutex mutex_;
   Objects objects_ MUSTER_GUARDED_BY(mutex_);
-  std::set<const T*, ByLabel> labelled_ MUSTER_GUARDED_BY(mutex_);  // those that have the label
+  std::set<const T*, ByLabel> labelled_ MUSTER_GUARDED_BY(mutex_);  // objects with the label
   Listing all_;
 };
 

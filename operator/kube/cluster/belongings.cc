@@ -25,8 +25,8 @@ Resource resource_of(const Json& object) {
   return {version.substr(0, slash), version.substr(slash + 1), plural, kind};
 }
 
-// Returns what decides which Services the job has, but for the templates, which seldom change: a
-// job that a TFJob owns may have thousands.
+// Returns the values that decide which Services the job has, without the templates, which seldom
+// change. (A job that a TFJob owns may have thousands of Services.)
 Json services_key(const api::TrainingJob& job) {
   Json replicas = Json::object();
   if (!is_tfjob(job)) return replicas;
@@ -34,7 +34,7 @@ Json services_key(const api::TrainingJob& job) {
   return replicas;
 }
 
-// Returns what a Service of the training-operator lacks.
+// Returns the fields that a Service of the training-operator lacks.
 Json changes_of_taken_service(const api::TrainingJob& job) {
   return {{"metadata", {{"labels", {{kJobLabel, job.name}}}}},
           {"spec", {{"publishNotReadyAddresses", true}}}};
@@ -42,7 +42,7 @@ Json changes_of_taken_service(const api::TrainingJob& job) {
 
 }  // namespace
 
-// The policy comes first, so that a pod is never without it.
+// The network policy comes first, so that no pod is ever without it.
 std::vector<Json> Belongings::unwatched_of(const api::TrainingJob& job) const {
   std::vector<Json> objects = {network_policy_of(job, http_peers_), pod_group_of(job),
                                disruption_budget_of(job)};
@@ -60,7 +60,7 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
     throw;
   } catch (const ApiInvalid& error) {
     lack(job.uid, error.status(), error.what());
-    throw Unavailable(error.what());  // to look again, and say so
+    throw Unavailable(error.what());  // so that the job is looked at again
   } catch (const Unavailable&) {
     lack(job.uid, {}, "");
     throw;
@@ -84,7 +84,7 @@ bool Belongings::begin(const api::TrainingJob& job, const std::vector<Json>& unw
   return true;
 }
 
-// Notes a refusal. A server that was not reached has refused nothing.
+// Notes a refusal. A failed connection is not a refusal.
 void Belongings::lack(const std::string& job_uid, const ApiStatus& status, const std::string& why) {
   const MutexLock lock(mutex_);
   seen_.erase(job_uid);
@@ -119,7 +119,7 @@ void Belongings::make_service(const api::TrainingJob& job, const Json& service) 
   if (in_view && in_view->meta.owner_uid == job.uid) return;
   const std::optional<Json> there = make_object(job, kube::services(), service);
   if (!there || owner_uid_of(*there) == job.uid) return;
-  // It comes into view by its new label.
+  // The new label brings the Service into view.
   client_.patch(kube::services(), name_of(service), PatchKind::merge, changes_of_taken_service(job),
                 {uid_of(*there), ""});
 }
@@ -132,8 +132,8 @@ void Belongings::make_keys(const api::TrainingJob& job) {
   }
 }
 
-// An object that is there already may have been made before the job was scaled or the operator got
-// other settings, or somebody may have changed it.
+// An existing object may have been created before the job was scaled or the operator's settings
+// were changed, or somebody may have changed it.
 void Belongings::make_unwatched(const api::TrainingJob& job, const Json& object) {
   const Resource resource = resource_of(object);
   const std::optional<Json> there = make_object(job, resource, object);
@@ -147,7 +147,7 @@ void Belongings::make_unwatched(const api::TrainingJob& job, const Json& object)
   client_.patch(resource, name_of(object), PatchKind::json, changes, {uid_of(*there), ""});
 }
 
-// Returns the object of this job if it was there already; nothing if this call has made it.
+// Returns the object of this job if it existed already; nothing if this call has created it.
 std::optional<Json> Belongings::make_object(const api::TrainingJob& job, const Resource& resource,
                                             const Json& object) {
   try {

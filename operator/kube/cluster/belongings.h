@@ -13,15 +13,16 @@
 
 namespace muster::kube {
 
-// Creates what a job has beside its pods, and before them: its Services, the Secret, and what
-// unwatched_of() lists. Creates all but the Secret again if somebody has deleted them, and changes
-// those that the job's present state wants otherwise. Secrets are never read: one that is there
-// already is that of this job, because nobody else could know its name. Thread-safe.
+// Creates the objects of a job other than its pods, and before its pods: the Services, the Secret,
+// and the objects of unwatched_of(). Creates all of them except the Secret again if somebody has
+// deleted them, and changes an object that the job's present state wants different. Secrets are
+// never read: an existing Secret belongs to this job, because nobody else could know its name.
+// Thread-safe.
 class Belongings {
  public:
   using Now = std::function<Time()>;
-  // `http_peers` are those of network_policy_of(), or null. `at_a_time` is the number of a job's
-  // Services that are made at once.
+  // `http_peers` is the argument of network_policy_of(), or null. `at_a_time` is the number of a
+  // job's Services that are created at the same time.
   Belongings(const Client& client, const Store<Service>& services, NameConflicts& conflicts,
              Json http_peers, size_t at_a_time, Now now)
       : client_(client),
@@ -31,21 +32,22 @@ class Belongings {
         at_a_time_(at_a_time),
         now_(std::move(now)) {}
 
-  // Creates the objects that are not there. Does nothing if all were seen: Services at any time,
-  // because a watch tells when one goes; those that no watch covers, at `seen_since` or later.
-  // Throws Unavailable; if the server has refused the objects, it throws without asking again.
+  // Creates the objects that are missing. Does nothing if all objects were seen: Services at any
+  // time, because a watch reports their deletion; objects that no watch covers, at `seen_since` or
+  // later. Throws Unavailable. After the server has refused the objects, throws without asking
+  // again.
   void ensure(const api::TrainingJob& job, Time seen_since);
-  // Whether the server has refused them. After this call it is asked again.
+  // Whether the server has refused the objects. After this call the server is asked again.
   bool take_refusal(const std::string& job_uid);
-  // Tells that a Service has gone from the view.
+  // Notes that a Service has gone from the view.
   void lost_service(const std::string& job_uid);
   void forget(const std::string& job_uid);
 
  private:
   struct Seen {
-    std::string objects;  // digest of what was made, for there may be thousands of jobs
-    std::string keys;     // name of the Secret, or empty
-    Time at;              // when they were there
+    std::string objects;  // digest of the objects; saves memory with thousands of jobs
+    std::string keys;     // name of the Secret; may be empty
+    Time at;              // when the objects were seen
   };
   std::vector<Json> unwatched_of(const api::TrainingJob& job) const;
   bool begin(const api::TrainingJob& job, const std::vector<Json>& unwatched, Time seen_since);

@@ -23,8 +23,8 @@ class Watcher {
 // The functions that a KubeCluster needs from its surroundings.
 struct Environment {
   std::function<api::Time()> now;
-  // Asks to look at a job, at the latest at this time. Thread-safe; may be called while KubeCluster
-  // is being called.
+  // Asks for a look at the job, at the latest at this time. Thread-safe; may be called while
+  // KubeCluster is being called.
   std::function<void(const std::string& key, api::Time at)> wake;
   std::function<void(const EventSubject& subject, EventText text)> emit;
   // Returns whether this process may write. Asked before each call that writes
@@ -32,8 +32,8 @@ struct Environment {
   std::function<bool()> leads;
   // Null if there is no watcher.
   Watcher* watcher = nullptr;
-  ProgressPoller::Ask ask_progress;  // empty: over HTTP
-  NodeLeases::Clock boot_time;       // empty: this machine's
+  ProgressPoller::Ask ask_progress;  // empty: asks over HTTP
+  NodeLeases::Clock boot_time;       // empty: this machine's clock
 };
 
 }  // namespace muster::kube

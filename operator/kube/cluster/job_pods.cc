@@ -16,7 +16,7 @@ namespace muster::kube {
 
 namespace {
 
-// Returns the pods that one of `replicas` replaces, by the number of that replica.
+// Returns the pods that `replicas` replace, by the index of the new replica in `replicas`.
 std::multimap<size_t, const Pod*> superseded(const std::vector<Pod>& pods,
                                              std::span<const plan::CreateReplica> replicas) {
   std::map<std::pair<api::Role, int>, size_t> places;
@@ -82,10 +82,10 @@ void JobPods::create(const api::TrainingJob& job, std::span<const plan::CreateRe
   };
   in_parallel(replicas.size(), at_a_time_, make, wanted);
   if (held) throw NameIsHeld(*held);
-  checks_.learn_success(job);  // of all of them: one may have been refused while another was not
+  checks_.learn_success(job);  // only if all succeeded: one may have been refused and another not
 }
 
-// Lets a successor have the address of a pod, and in a job that a TFJob owns its name.
+// Frees the address of a pod for its successor and, in a job that a TFJob owns, the pod's name.
 void JobPods::give_way(const api::TrainingJob& job, const Pod& pod) {
   if (!has_ended(pod) && is_current(pod)) writer_.retire(pod);
   if (is_tfjob(job)) writer_.make_room(pod);
@@ -96,14 +96,14 @@ void JobPods::create_pod(const api::TrainingJob& job, const Json& pod) {
     Acceptance refusal;
     refusal.invalid = why;
     checks_.learn_refusal(job, pod, std::move(refusal), now_());
-    throw Unavailable(*why);  // to look again, and say so
+    throw Unavailable(*why);  // so that the job is looked at again
   }
   try {
     const std::optional<std::string> found = writer_.create(elsewhere(job, pod));
     if (found) conflicts_.report(job, kube::pods(), name_of(pod), *found);
   } catch (const ApiInvalid& error) {
     checks_.learn_refusal(job, pod, judge_refusal(error.status()), now_());
-    throw Unavailable(error.what());  // to look again, and say so
+    throw Unavailable(error.what());  // so that the job is looked at again
   } catch (const ApiUnavailable& error) {
     if (error.status().code == 403)
       checks_.learn_refusal(job, pod, judge_refusal(error.status()), now_());
@@ -155,8 +155,8 @@ void JobPods::let_go_orphans(const std::string& name_space, const std::string& n
     return !is_tracked(pod) || (!live_uid.empty() && pod.meta.owner_uid == live_uid);
   });
   if (orphans.empty()) return;
-  // A view that has their job not yet, or the one before it, is no reason to let go: ask the
-  // server.
+  // A view that does not have the pods' job yet, or still has the job before it, is no reason to
+  // release them: ask the server.
   const auto job = client_.get(training_jobs(), {name_space, name});
   const std::string uid = job ? uid_of(*job) : "";
   for (const Pod& pod : orphans) {

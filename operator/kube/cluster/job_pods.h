@@ -14,7 +14,7 @@
 
 namespace muster::kube {
 
-// Knows the pods of each job, and creates, removes and lets go of several at a time. Every function
+// Knows the pods of each job, and creates, removes and releases several at a time. Every function
 // that writes throws Unavailable if the write does not succeed now. Thread-safe.
 class JobPods {
  public:
@@ -26,7 +26,7 @@ class JobPods {
 
   // Returns the pods in view, completed with our own writes to them.
   std::vector<Pod> of(const api::TrainingJob& job);
-  // Whether this change of the view says more than our own writes have told us.
+  // Whether this change of the view contains more than our own writes.
   bool is_news(const Pod* before, const Pod* after) { return own_writes_.is_news(before, after); }
   // Checks whether the job's pods can be created (template_checks.h). `whole` is the job as the API
   // server has it.
@@ -35,24 +35,25 @@ class JobPods {
   bool has_trouble(const std::string& job_uid) { return checks_.has_trouble(job_uid); }
   void forget(const std::string& job_uid) { checks_.forget(job_uid); }
 
-  // Creates a pod for each replica, and takes the pods that they replace out of the Service. Begins
-  // no more of them once `wanted` returns false. Throws NameIsHeld (tfjob_pods.h) when it has
-  // created the others.
+  // Creates a pod for each replica, and takes the replaced pods out of the Service. Begins no
+  // further creation once `wanted` returns false. If a name is still held, creates the others and
+  // then throws NameIsHeld (tfjob_pods.h).
   void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas,
               const std::function<bool()>& wanted);
   void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas);
 
-  // Hands a request for a checkpoint on to the pod of the job's leader, unless that has it.
+  // Passes a request for a checkpoint on to the pod of the job's leader, unless the pod already has
+  // it.
   void hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods);
 
-  // Lets go of a pod: takes the tracking finalizer off it.
+  // Releases a pod: removes its tracking finalizer.
   void let_go(const Pod& pod) { writer_.untrack(pod); }
-  // Lets go of those of `pods` that have ended and are counted in `status`. Stops containers that
-  // continue beside the replica, because they would never end.
+  // Releases those of `pods` that have ended and are counted in `status`. Stops containers that
+  // still run after the replica's end, because they would never end by themselves.
   void let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
                       const std::vector<Pod>& pods);
-  // Lets go of the pods of deleted jobs of this name, because nobody counts their ends any more.
-  // `live_uid` is the UID of the job of this name that is in view, or "".
+  // Releases the pods of deleted jobs of this name, because nobody counts the ends of these pods
+  // any more. `live_uid` is the UID of the job of this name that is in view, or "".
   void let_go_orphans(const std::string& name_space, const std::string& name,
                       const std::string& live_uid);
 

@@ -13,7 +13,7 @@ class JobStates {
  public:
   void note(const std::string& job_uid, const api::JobStatus& status);
   void forget(const std::string& job_uid);
-  // Returns the counts. A state that no job has any more stays, with 0.
+  // Returns the counts. A state that no job has any more stays in the map, with 0.
   std::map<std::string, int> counts();
   // Whether the job is known to have the condition Finished.
   bool is_finished(const std::string& job_uid) const;

@@ -23,8 +23,8 @@ using namespace std::chrono_literals;
 constexpr auto kAskAgainAboutConflict = 10s;
 constexpr auto kAskAgainAboutRefusal = 10s;
 constexpr auto kAskAgainAboutRequest = 30s;
-// The largest age of our knowledge of what no watch covers when pods are created: nothing tells
-// when it goes.
+// The largest age of our knowledge of objects that no watch covers, when pods are created. Nothing
+// reports the deletion of such objects.
 constexpr auto kUnwatchedTrusted = 10s;
 constexpr auto kFirstLook = 2s;  // at pods that were created
 constexpr auto kNameIsHeld = 5s;
@@ -73,7 +73,7 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
                     before->meta.labels == after->meta.labels &&
                     before->meta.checkpoint_request == after->meta.checkpoint_request &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
-  if (same) return;  // only its status: nobody but us writes that
+  if (same) return;  // only the status changed, and only we write it
   if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
     states_.forget(before->meta.uid);
   }
@@ -90,8 +90,8 @@ void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
   environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
 }
 
-// Whether the pod waits to be let go and the last pass was not about its job: only this pod may
-// cause another pass.
+// Whether the pod waits to be released and the last pass was not about its job, so that only this
+// pod can cause another pass.
 bool KubeCluster::is_orphan(const Pod& pod) {
   if (!is_tracked(pod)) return false;
   const MutexLock lock(mutex_);
@@ -110,8 +110,9 @@ void KubeCluster::service_changed(const Service* before, const Service* after) {
   environment_.wake(key, now());
 }
 
-// The first pass that finds a job gone, or another job of its name, forgets what earlier passes
-// have learnt of it: none of the old job's passes is under way then that would learn it again.
+// The first pass that finds a job gone, or another job with its name, forgets what earlier passes
+// have noted about the job. At that time no pass of the old job is under way that could note it
+// again.
 void KubeCluster::begin_pass(const std::string& key, const std::string& job_uid) {
   std::string before;
   {
@@ -155,7 +156,7 @@ std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
   try {
     return api::to_training_job(object->json());
   } catch (const Json::exception& error) {
-    // The schema of the CRD lets no such thing pass.
+    // The schema of the CRD does not allow this.
     throw Invalid("TrainingJob " + key + ": " + error.what());
   }
 }
@@ -176,14 +177,14 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   if (plan::stays_finished(job)) return observed;
   hand_on_request(job, pods);
   check_acceptance(job, observed);
-  // If no replica is missing, pods can be created: those that are there prove it.
+  // If no replica is missing, the existing pods prove that pods can be created.
   if (!plan::lacks_replicas(job, observed) && !plan::asks_for_more(job)) observed.unchecked.reset();
   if (!observed.name_conflict) keep_belongings(job, observed);
   settle_doubts(observed);
   return observed;
 }
 
-// Nothing else of the job waits for it.
+// No other work of the job waits for this request.
 void KubeCluster::hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods) {
   try {
     job_pods_.hand_on_request(job, pods);
@@ -193,8 +194,9 @@ void KubeCluster::hand_on_request(const api::TrainingJob& job, const std::vector
   }
 }
 
-// Makes what belongs to the job again if somebody has deleted it, and tries again if the server had
-// refused it. The job is told of a failure, and continues with the objects that it has.
+// Creates the job's objects again if somebody has deleted them, and tries again if the server has
+// refused them. A failure is reported in the job's status, and the job continues with the objects
+// that it has.
 void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& observed) {
   const bool needed = belongings_.take_refusal(job.uid) && !job.suspend && !job.hold;
   if (!needed && std::ranges::none_of(observed.replicas, plan::is_live)) return;
@@ -209,7 +211,7 @@ void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& o
 void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& observed) {
   observed.name_conflict = conflicts_.look(job);
   if (observed.name_conflict) environment_.wake(key_of(job), now() + kAskAgainAboutConflict);
-  // A job that this process, or another one, has found good is not asked about again.
+  // A job that this process or another one has accepted is not checked again.
   const bool known =
       job.status.is_true("Accepted") && job.status.observed_generation == job.generation;
   if (known && !job_pods_.has_trouble(job.uid)) return;
@@ -221,7 +223,7 @@ void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& 
   if (acceptance.again) environment_.wake(key_of(job), *acceptance.again);
 }
 
-// A quota that refuses pods is no fault of the job: it is reported on its own.
+// A quota that refuses pods is not the job's fault: it is reported separately.
 void KubeCluster::settle_doubts(plan::Observed& observed) {
   if (!observed.unchecked) return;
   if (auto quota = quota_in(*observed.unchecked)) {
@@ -251,7 +253,7 @@ bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStat
   try {
     job_pods_.let_go_counted(job, status, job_pods_.of(job));
   } catch (const Unavailable&) {
-    // The decision is written, so it must be told and carried out by the pass that follows.
+    // The decision is already written, so the next pass must report it and carry it out.
     environment_.wake(key_of(job), now());
   }
   return true;
@@ -277,9 +279,9 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
   states_.note(job.uid, status);
 }
 
-// Reports what this status has that the one before had not, as an event and to the watcher.
+// Reports what is new in this status: as an event, and to the watcher.
 void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
-  // The step alone may come from another job, if this one continues from that job's checkpoint.
+  // `step` alone may come from another job, if this job continues from that job's checkpoint.
   const bool first_step =
       api::steps_taken(job.status.progress) == 0 && integer_or(status.progress, "stepsHere", 0) > 0;
   if (first_step) {

@@ -23,18 +23,19 @@ namespace muster::kube {
 //
 // It reads mirrors (store.h) that Reflectors fill, completed by its own writes, and writes through
 // Client: several pods of a job at a time, everything else one call after the other. Several
-// threads may call it, each for another job. Its writes are safe when late: names follow from the
-// job, creations carry the owner, deletions UID and version, status its version.
+// threads may call it, each for another job. Its writes are safe when they come late: names are
+// computed from the job, creations carry the owner, deletions carry UID and version, and a status
+// carries its version.
 //
-// Wakes a job when something in view has changed that it does not know already: its own writes do
-// not count, unless they leave a pod to let go of after its job has gone.
+// Wakes a job when the view has changed by more than the cluster's own writes. An own write wakes a
+// job only if it leaves a pod that must be released after its job has gone.
 class KubeCluster final : public cluster::Cluster {
  public:
   struct Settings {
     PodSettings pods;
     Json http_peers;  // who may ask replicas for /metrics (network_policy.h); null: no policies
-    double reports_per_second = 20;  // status writes from which nothing follows
-    size_t pods_at_a_time = 16;      // of a job, that are created, removed or let go
+    double reports_per_second = 20;  // writes of a status that no action depends on
+    size_t pods_at_a_time = 16;      // a job's pods that are written at the same time
   };
   KubeCluster(Transport& transport, Settings settings, Environment environment);
 
@@ -51,7 +52,7 @@ class KubeCluster final : public cluster::Cluster {
   void poll_progress(const std::stop_token& stop) { observer_.poll_progress(stop); }
 
   api::Time now() const override { return environment_.now(); }
-  // Returns nothing for a job that has gone, and lets go of the pods that it left.
+  // Returns nothing for a job that has gone, and releases the pods that the job left behind.
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
@@ -90,7 +91,7 @@ class KubeCluster final : public cluster::Cluster {
   ReportPace starts_, reports_;
 
   Mutex mutex_;
-  // By key: the UID of the job that the last pass was about.
+  // By key: the UID of the job in the last pass.
   std::map<std::string, std::string> uids_ MUSTER_GUARDED_BY(mutex_);
 };
 

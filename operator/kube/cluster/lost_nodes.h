@@ -16,9 +16,9 @@ class LostNodes {
 
   explicit LostNodes(const Client& client) : client_(client) {}
 
-  // Whether the pod (is_suspect() of observe.h) will never be heard of again, because its node is
-  // gone or does not answer. If we may not look at nodes (a Role of one namespace): if it
-  // seems_lost(), or once its grace period is over.
+  // Whether a pod (for which is_suspect() of observe.h is true) is lost, because its node is gone
+  // or does not answer. Without the permission to read nodes (a Role of one namespace) it returns
+  // true if seems_lost() is true, or once the pod's grace period is over.
   bool has_lost(const Pod& pod, Time now);
 
  private:

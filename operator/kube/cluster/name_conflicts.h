@@ -10,11 +10,11 @@
 
 namespace muster::kube {
 
-// Whether an object, as the API server has it, belongs to the job. A Service may belong to the
-// job's TFJob: the training-operator made it, before Muster took the TFJob over.
+// Whether an object, as the API server has it, belongs to the job. A Service may also belong to the
+// job's TFJob, if the training-operator created it before Muster took the TFJob over.
 bool is_of(const api::TrainingJob& job, const Resource& resource, const Json& object);
 
-// Names that our jobs need and that other owners' objects hold. Thread-safe.
+// The names that our jobs need but objects of other owners have. Thread-safe.
 class NameConflicts {
  public:
   explicit NameConflicts(const Client& client) : client_(client) {}
@@ -22,8 +22,8 @@ class NameConflicts {
   // Remembers the conflict and throws Unavailable. `found` describes the owner of the object.
   [[noreturn]] void report(const api::TrainingJob& job, const Resource& resource,
                            const ObjectName& name, const std::string& found);
-  // Describes the owner of the object that holds a name of the job, if it still does. Asks the API
-  // server, because nothing tells us when the object goes.
+  // Describes the owner of the object that has a name of the job, if that object still exists. Asks
+  // the API server, because no watch reports the object's deletion.
   std::optional<std::string> look(const api::TrainingJob& job);
   void forget(const std::string& job_uid);
 

@@ -29,14 +29,15 @@ std::optional<std::string> NodeLeases::ask(const std::string& node) const {
   return std::nullopt;
 }
 
-// The end of the silence is checked as soon as it may have come.
+// The Lease is read again as soon as kSilence may have passed.
 BootTime NodeLeases::due(const Seen& seen) {
   const BootTime next = seen.asked + kEvery, end = seen.since + kSilence;
   return end > seen.asked ? std::min(next, end) : next;
 }
 
 bool NodeLeases::is_silent(const std::string& node, std::chrono::milliseconds& again) {
-  constexpr BootTime kGap = 2 * kEvery;  // so long without an answer, nothing is known
+  // After this time without an answer, the state is not known.
+  constexpr BootTime kGap = 2 * kEvery;
   const BootTime now = clock_();
   {
     const MutexLock lock(mutex_);

@@ -12,13 +12,13 @@
 namespace muster::kube {
 
 // Tells whether the kubelets of nodes renew their Leases (namespace kube-node-lease), which a
-// kubelet does every ten seconds. Only this machine's clock decides, by when this process has seen
-// a Lease change: the time written in a Lease comes from the clock of another machine. Ask only
-// about nodes that there is a reason to doubt. Thread-safe.
+// kubelet does every ten seconds. The decision uses only this machine's clock and the times at
+// which this process saw a Lease change, because the time written in a Lease comes from another
+// machine's clock. Ask only about nodes that there is a reason to doubt. Thread-safe.
 class NodeLeases {
  public:
   static constexpr std::chrono::seconds kSilence{15};
-  static constexpr std::chrono::seconds kEvery{5};  // between questions about one node
+  static constexpr std::chrono::seconds kEvery{5};  // time between questions about one node
   using Clock = std::function<BootTime()>;
 
   NodeLeases(const Client& client, Clock clock) : client_(client), clock_(std::move(clock)) {}
@@ -31,8 +31,8 @@ class NodeLeases {
 
  private:
   struct Seen {
-    std::optional<std::string> renewed;  // as it is written; none: no answer
-    BootTime since{};                    // when we first saw it so, or had no answer last
+    std::optional<std::string> renewed;  // renewTime as written; none: no answer
+    BootTime since{};  // when this value was first seen, or of the last failed request
     BootTime asked{};
   };
   std::optional<std::string> ask(const std::string& node) const;

@@ -8,7 +8,7 @@ namespace muster::kube {
 
 namespace {
 
-// Whether the pod is as it was created, so that nobody has done anything with it yet.
+// Whether the pod is still as it was created: nobody has changed it yet.
 bool is_untouched(const Pod& pod) {
   const auto replica = observe(pod);
   return replica && replica->phase == plan::Phase::pending && !replica->deleting &&
@@ -60,7 +60,7 @@ bool OwnWrites::is_known_creation(const Pod& pod) {
   return is_untouched(pod);
 }
 
-// A pod that has gone may be the predecessor of one that was created with the same name.
+// The deleted pod may be the predecessor of a new pod with the same name.
 void OwnWrites::forget_creation(const Pod& gone) {
   const auto found = creations_.find(gone.meta.key());
   if (found == creations_.end()) return;
@@ -86,7 +86,7 @@ bool OwnWrites::is_news(const Pod* before, const Pod* after) {
   if (after != nullptr) return !is_known_change(*before, *after);
   removals_.erase(before->meta.uid);
   forget_creation(*before);
-  // A pod that had ended and is not tracked any more is completely counted: that it goes is no
+  // A pod that has ended and is not tracked any more is already counted, so its deletion is no
   // news.
   const auto replica = observe(*before);
   return is_tracked(*before) || !replica || is_live(*replica);

@@ -10,21 +10,23 @@
 
 namespace muster::kube {
 
-// Our own writes to pods that the view does not show yet. With them the view may lag behind others,
-// but never behind ourselves: nothing is created or removed twice because a watch is slow, and a
-// job is not looked at again because its pods did what we asked. Thread-safe. Has no clock: an
-// entry that a lost event would leave here for ever is dropped after kPatience, when asking twice
-// does no harm.
+// Our own writes to pods that the view does not show yet. Completed with them, the view may lag
+// behind other writers but never behind this process: a slow watch does not make us create or
+// remove a pod twice, and a job is not looked at again because its pods did what we asked.
+// Thread-safe, without a clock. An entry whose event was lost is dropped after kPatience; by then a
+// repeated request does no harm.
 class OwnWrites {
  public:
   static constexpr std::chrono::seconds kPatience{60};
 
-  // Called before a pod is created, and after: from then on complete() shows it until the view does
-  // so itself. Between the two calls the pod may have come into view, and even gone.
+  // Called before a pod is created and after it is created. After created(), complete() adds the
+  // pod until it is in view. Between the two calls the pod may have come into view and may even
+  // have gone.
   void creating(const std::string& key);
   void created(const Pod& pod, Time now);
   void not_created(const std::string& key);
-  // Called before the pod with this UID is asked to leave; and if it could not be asked.
+  // removed() is called before the pod with this UID is asked to leave; not_removed() if the
+  // request failed.
   void removed(const std::string& uid, Time now);
   void not_removed(const std::string& uid);
 
@@ -36,8 +38,8 @@ class OwnWrites {
 
  private:
   struct Creation {
-    std::optional<Pod> pod;  // nothing: not answered yet
-    bool shown = false;      // by the view
+    std::optional<Pod> pod;  // nothing: the creation is not answered yet
+    bool shown = false;      // whether the view has shown it
     Time at{};
   };
   bool is_known_creation(const Pod& pod) MUSTER_REQUIRES(mutex_);
@@ -47,7 +49,7 @@ class OwnWrites {
   void let_go_lost(Time now) MUSTER_REQUIRES(mutex_);
 
   Mutex mutex_;
-  Time looked_ MUSTER_GUARDED_BY(mutex_){};  // when for those whose events were lost
+  Time looked_ MUSTER_GUARDED_BY(mutex_){};  // last look for entries whose events were lost
   std::map<std::string, Creation> creations_ MUSTER_GUARDED_BY(mutex_);  // by key
   std::map<std::string, Time> removals_ MUSTER_GUARDED_BY(mutex_);       // by UID
 };

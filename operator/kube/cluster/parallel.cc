@@ -26,7 +26,7 @@ void run_batch(size_t begin, size_t end, const std::function<void(size_t)>& work
     try {
       for (; i < end; ++i) threads.emplace_back(run, i);
     } catch (const std::system_error&) {
-      // There are no more threads: the calling one does the rest.
+      // No more threads can be started: the calling thread does the rest.
       for (; i < end; ++i) run(i);
     }
     run(begin);

@@ -14,7 +14,7 @@ namespace muster::kube {
 namespace {
 
 constexpr auto kForgotten = std::chrono::minutes(10);
-constexpr size_t kLongIdentity = 32;  // hexadecimal digits in a row: of a container, a sandbox
+constexpr size_t kLongIdentity = 32;  // hexadecimal digits of the id of a container or sandbox
 
 Time time_of(const Json& event) {
   const std::array<std::string, 4> times = {
@@ -27,7 +27,8 @@ Time time_of(const Json& event) {
   return newest;
 }
 
-// Replaces identities by "...": they differ in each attempt to make a sandbox, for the same cause.
+// Replaces ids by "...", because the ids differ in each attempt to make a sandbox, with the same
+// cause.
 std::string without_identities(const std::string& text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
@@ -70,7 +71,7 @@ std::optional<PodTroubles::Trouble> PodTroubles::ask(const Pod& pod) const {
   return std::nullopt;
 }
 
-// Looks through all of them seldom: there may be thousands.
+// Searches seldom, because there may be thousands of pods.
 void PodTroubles::forget_old(Time now) {
   if (now - looked_ < kForgotten / 10) return;
   looked_ = now;
@@ -85,8 +86,8 @@ PodTroubles::Trouble PodTroubles::look(const Pod& pod, Time now, Time& again) {
     Known& known = entry->second;
     if (is_new) known = {now + settings_.patience, settings_.first_pause, {}};
     if (now >= known.due && now < next_) {
-      // Each pod gets a turn of its own: many that came back for the same one would all but one
-      // come in vain.
+      // Each pod gets a separate turn: if many pods came back for the same turn, only one of them
+      // could use it.
       turns_ = std::max(turns_, next_);
       known.due = std::min<Time>(turns_, now + settings_.longest_pause);
       turns_ += settings_.between;

@@ -81,8 +81,8 @@ void PodWriter::make_room(const Pod& there) {
   ask_to_leave(there, /*version=*/"");
 }
 
-// Calls `call`. A pod that has gone, also if its name is another's by now, counts as done. If the
-// pod has only changed, takes over its present state for the next look, and throws.
+// Calls `call`. If the pod has gone, even if another pod has its name now, the write counts as
+// done. If the pod has only changed, stores its present state for the next look, and throws.
 void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
   try {
     return call();
@@ -121,7 +121,7 @@ void PodWriter::untrack(const Pod& pod) {
       take_over(written.text);
     });
   } catch (const ApiInvalid& error) {
-    // Somebody has changed its finalizers: the view will show it.
+    // Somebody has changed the pod's finalizers: the view will show the change.
     throw Unavailable(error.what());
   }
 }
@@ -142,7 +142,7 @@ void PodWriter::ask_for_checkpoint(const Pod& pod, const std::string& request) {
   try {
     merge(pod, {{"annotations", {{api::kCheckpointAnnotation, request}}}});
   } catch (const ApiInvalid& error) {
-    throw Unavailable(error.what());  // the job goes on without
+    throw Unavailable(error.what());  // the job continues without the checkpoint
   }
 }
 

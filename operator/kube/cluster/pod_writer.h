@@ -8,32 +8,33 @@
 
 namespace muster::kube {
 
-// Makes every write of pods. Each is harmless when late or repeated, addresses exactly the pod that
-// was looked at, and is known (in the store or as an own write) before it shows in the view. All
-// throw Unavailable if they do not succeed now.
+// Does all writes of pods. Each write is harmless when late or repeated, addresses exactly the pod
+// that was looked at, and is known (in the store or as an own write) before the view shows it. All
+// functions throw Unavailable if the write does not succeed now.
 class PodWriter {
  public:
   using Now = std::function<Time()>;
   PodWriter(const Client& client, Store<Pod>& store, OwnWrites& own_writes, Now now)
       : client_(client), store_(store), own_writes_(own_writes), now_(std::move(now)) {}
 
-  // Returns nothing if the pod is there now, created by us or by a process that was faster with the
-  // same pod; else describes the owner of the object with its name. Also throws ApiInvalid. If an
+  // Returns nothing if the pod exists now, created by this process or by another process that was
+  // faster; else describes the owner of the object that has its name. Also throws ApiInvalid. If an
   // earlier attempt had the same name, its pod is removed once it has ended; until then this throws
   // NameIsHeld (tfjob_pods.h).
   std::optional<std::string> create(const Json& pod);
-  // The next four functions succeed if the pod has gone, also if another pod has its name now.
-  // remove() asks a pod to leave, or deletes one that has ended. It fails if the pod has changed
+  // The next four functions succeed if the pod has gone, even if another pod has its name now.
+  // remove() asks a pod to leave, or deletes an ended pod. remove() fails if the pod has changed
   // since it was looked at.
   void remove(const Pod& pod);
-  // Takes the tracking finalizer off the pod, if it is there.
+  // Removes the pod's tracking finalizer, if it is there.
   void untrack(const Pod& pod);
-  // Removes the pod of an earlier attempt, the next of which is to have its name. Its end must have
-  // been counted: nobody waits for it any more. Throws NameIsHeld if it has not ended.
+  // Removes the pod of an earlier attempt, so that the next attempt can have the same name. The end
+  // of the earlier attempt must have been counted already. Throws NameIsHeld if the pod has not
+  // ended.
   void make_room(const Pod& there);
-  // Takes the pod out of the Service, so that its successor is the only one of its name.
+  // Takes the pod out of the Service, so that only its successor has the host name.
   void retire(const Pod& pod);
-  // Gives the pod of a job's leader this request for a checkpoint, as an annotation.
+  // Writes a request for a checkpoint to the pod of the job's leader, as an annotation.
   void ask_for_checkpoint(const Pod& pod, const std::string& request);
 
  private:
@@ -49,7 +50,7 @@ class PodWriter {
   const Now now_;
 };
 
-// Returns the JSON patch that takes the tracking finalizer off a pod that has it.
+// Returns the JSON patch that removes the tracking finalizer from a pod that has it.
 Json untracking_patch(const Pod& pod);
 
 }  // namespace muster::kube

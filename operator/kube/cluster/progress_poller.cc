@@ -18,7 +18,7 @@ int count_of(const Json& value, const char* key) {
   return static_cast<int>(std::clamp<int64_t>(integer_or(value, key, 0), 0, 1'000'000));
 }
 
-// Reads an answer that may have any form: whatever is not as expected is left out.
+// Reads an answer, which may have any form. Unexpected parts are left out.
 ProgressPoller::Group group_of(const Json& answer) {
   ProgressPoller::Group group;
   for (const Json& name : member(answer, "missing")) {
@@ -121,7 +121,7 @@ std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_tok
     if (next == targets_.end()) {
       changed_.wait(lock, stop, is_other);
     } else if (next->second.due > now) {
-      // wait_until reads `due` again after the wait, when the target may be gone: hence this copy.
+      // A copy, because wait_until reads `due` again after the wait, when the target may be gone.
       const Clock::time_point due = next->second.due;
       changed_.wait_until(lock, stop, due, is_other);
     } else {

@@ -14,9 +14,9 @@
 
 namespace muster::kube {
 
-// Asks the leading replica of each job for its progress: GET http://<pod IP>:<port>/progress. It
-// delays nothing else: an answer may take one second and 64 KiB and be no redirect, and if none
-// comes, the only effect is that the replica is asked again later, after those that answer.
+// Asks the leading replica of each job for its progress: GET http://<pod IP>:<port>/progress.
+// Asking delays nothing else: an answer may take at most one second and 64 KiB, and must not be a
+// redirect. If no answer comes, the replica is asked again later, after the replicas that answer.
 //
 // The leading replica is asked more often than progress is reported, because the missing replicas
 // that it names must be known sooner.
@@ -24,23 +24,24 @@ class ProgressPoller {
  public:
   using Clock = std::chrono::steady_clock;
   struct Settings {
-    std::chrono::milliseconds until_first_step{1'000};  // between questions
-    std::chrono::milliseconds period{3'000};            // from then on
-    std::chrono::milliseconds longest_pause{60'000};    // of one that does not answer
-    std::chrono::milliseconds between_news{10'000};     // of progress, once it trains
+    std::chrono::milliseconds until_first_step{1'000};  // time between questions
+    std::chrono::milliseconds period{3'000};            // time between questions after that step
+    std::chrono::milliseconds longest_pause{60'000};    // for a replica that does not answer
+    // Time between reports of progress, once it trains.
+    std::chrono::milliseconds between_news{10'000};
   };
   // Asks one replica. Throws Unavailable if no answer came.
   using Ask = std::function<std::string(const std::string& address)>;
   using OnNews = std::function<void(const std::string& job)>;
   // The leading replica's view of the other replicas, for a job that runs muster-trainer.
   struct Group {
-    bool silent = false;            // it has not answered the last request: the rest is empty
-    std::set<std::string> missing;  // replicas ("worker-1") that do not attend its group
+    bool silent = false;  // it has not answered the last request; the other members are empty
+    std::set<std::string> missing;  // replicas ("worker-1") that are not in its group now
     // The last restart in place of a replica after which training has gone on.
     struct Restart {
-      int attempt = 0;     // of the replica
-      int restarts = 0;    // in its container so far
-      int exit_code = 0;   // of the trainer's last process
+      int attempt = 0;     // the replica's attempt
+      int restarts = 0;    // restarts in its container so far
+      int exit_code = 0;   // exit code of the trainer's last process
       double seconds = 0;  // from that process's end until training went on
       bool operator==(const Restart&) const = default;
     };
@@ -52,20 +53,20 @@ class ProgressPoller {
   ProgressPoller(Settings settings, OnNews on_news, Ask ask);
   ProgressPoller(Settings settings, OnNews on_news);
 
-  // Makes the pod with this UID, at "host:port", speak for the job. Changes nothing if it already
-  // does.
+  // Makes the pod with this UID, at "host:port", the one that is asked for the job's progress. Does
+  // nothing if it already is.
   void watch(const std::string& job, const std::string& pod_uid, const std::string& address);
-  // No pod speaks for the job now; the last answer stays.
+  // Stops asking for this job for now; the last answer stays.
   void rest(const std::string& job);
-  // No pod will speak for the job any more, and `progress` is its last progress.
+  // Stops asking for this job for good; `progress` is its last progress.
   void conclude(const std::string& job, Json progress);
   void forget(const std::string& job);
 
   // Returns the part of the last answer that status.progress may hold (api/progress.h); null before
   // the first answer.
   Json progress(const std::string& job) const;
-  // Returns the group in the last answer of the replica that speaks for the job now; empty before
-  // the first.
+  // Returns the group in the last answer of the replica that is asked now; empty before its first
+  // answer.
   Group group(const std::string& job) const;
 
   // Runs until `stop`. Any number of threads may call it.
@@ -73,13 +74,13 @@ class ProgressPoller {
 
  private:
   struct Target {
-    std::string pod_uid, address;  // empty: nobody to ask
+    std::string pod_uid, address;  // empty: no replica to ask
     Clock::time_point due{};
     std::chrono::milliseconds pause{0};
     bool asking = false;
     Json progress;
     Group group;
-    bool untold = false;  // its progress has changed since it was news
+    bool untold = false;  // the progress has changed since the last news
     Clock::time_point told{};
   };
   struct Question {
@@ -97,7 +98,7 @@ class ProgressPoller {
   mutable Mutex mutex_;
   StoppableConditionVariable changed_;
   Targets targets_ MUSTER_GUARDED_BY(mutex_);
-  uint64_t changes_ MUSTER_GUARDED_BY(mutex_) = 0;  // of when somebody is due
+  uint64_t changes_ MUSTER_GUARDED_BY(mutex_) = 0;  // number of changes of `due`
 };
 
 }  // namespace muster::kube

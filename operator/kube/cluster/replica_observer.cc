@@ -25,7 +25,7 @@ std::string http_address(const std::string& ip) {
   return join_host_port(ip, std::to_string(kHttpPort));
 }
 
-// A restart of the process in the container, which the kubelet does not see.
+// Adds a restart of the process within the container, which the kubelet does not see.
 void take_restart(const ProgressPoller::Group::Restart& restart, const Pod& pod,
                   ObservedReplica& replica) {
   if (restart.attempt != replica.attempt || replica.deleting) return;
@@ -108,10 +108,10 @@ bool ReplicaObserver::is_lost(const Pod& pod) {
   return false;
 }
 
-// Whether a pod is taken for lost: its node has not renewed its Lease for a while, and rank 0
-// misses the pod or is itself silent on that node. The pod stays given up until its node is heard
-// of again. Two live pods of one index do no harm if they run muster-trainer (decisions 1 and 10 of
-// docs/decisions.md).
+// Whether a pod is considered lost: its node has not renewed its Lease for a while, and rank 0
+// misses the pod or is itself silent on that node. The pod stays given up until its node renews the
+// Lease again. Two live pods of one index do no harm if they run muster-trainer (decisions 1 and 10
+// of docs/decisions.md).
 bool ReplicaObserver::is_given_up(const api::TrainingJob& job, const View& view, const Pod& pod,
                                   const ObservedReplica& replica) {
   if (pod.node.empty() || job.training.is_null()) return false;
@@ -133,7 +133,7 @@ bool ReplicaObserver::is_given_up(const api::TrainingJob& job, const View& view,
   return lost;
 }
 
-// The events of the first pods are asked where no status of a pod says why one is pending.
+// If no pod's status says why a pod is pending, asks for the events of the first pods.
 void ReplicaObserver::explain_pending(const api::TrainingJob& job, const std::vector<Pod>& pods,
                                       std::vector<ObservedReplica>& replicas) {
   constexpr size_t kMost = 8;
@@ -162,7 +162,7 @@ void ReplicaObserver::follow_progress(const api::TrainingJob& job, const std::ve
     if (!replica || !plan::leads(job, replica->role, replica->index) || !is_current(pod)) continue;
     const bool speaks =
         !pod.ip.empty() && replica->phase == plan::Phase::running && !replica->deleting;
-    if (speaks && job.training.is_null()) break;  // an image of the user's own: nobody would answer
+    if (speaks && job.training.is_null()) break;  // the user's own image: it has no /progress
     if (speaks) return poller_.watch(key_of(job), pod.meta.uid, http_address(pod.ip));
     if (const Json last = final_progress(pod); !last.is_null()) {
       Json progress = progress_of(job);
@@ -182,7 +182,7 @@ Json ReplicaObserver::progress_of(const api::TrainingJob& job) const {
   if (!progress.is_null() && !begins) return progress;
   Json kept = job.status.progress;
   if (!kept.is_object()) return kept;
-  kept.erase("stalled");  // of a process that may be gone
+  kept.erase("stalled");  // the stalled process may be gone
   if (const Json& now = member(progress, "stalled"); !now.is_null()) kept["stalled"] = now;
   return kept;
 }

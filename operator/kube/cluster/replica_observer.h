@@ -15,8 +15,9 @@
 
 namespace muster::kube {
 
-// Finds the state of a job's replicas from the status of its pods. If that does not say enough, it
-// asks others: the leading replica, nodes and their Leases, and the events of pods. Thread-safe.
+// Finds the state of a job's replicas from the status of its pods. If the status does not say
+// enough, the observer asks the leading replica, nodes and their Leases, and the events of pods.
+// Thread-safe.
 class ReplicaObserver {
  public:
   // Uses `environment` to wake a job that should be looked at again. Both must outlive the
@@ -36,7 +37,7 @@ class ReplicaObserver {
   // The state of a job with `training` as its leading replica reports it; empty for other jobs.
   struct View {
     ProgressPoller::Group group;
-    std::string silent_node;  // where the leading replica runs, if it does not answer
+    std::string silent_node;  // node of the leading replica, if it does not answer
   };
   View view_of(const api::TrainingJob& job, const std::vector<Pod>& pods) const;
   plan::ObservedReplica look_at(const api::TrainingJob& job, const View& view, const Pod& pod,

@@ -6,7 +6,7 @@ namespace muster::kube {
 
 namespace {
 
-// Whether all that differs is that the replica has ended, and nothing starts in its place.
+// Whether the records differ only in that the replica has ended and nothing starts in its place.
 bool is_last_end(const api::ReplicaRecord& before, const api::ReplicaRecord& after, bool decided) {
   api::ReplicaRecord rest = after;
   rest.exit_code = before.exit_code;
@@ -21,8 +21,8 @@ bool is_last_end(const api::ReplicaRecord& before, const api::ReplicaRecord& aft
   return rest == before && after != before;
 }
 
-// Takes from `after` the ends that decide nothing. Until they are written, the finalizers of their
-// pods keep them in view.
+// Removes from `after` the ends that decide nothing. Until these ends are written, the finalizers
+// of their pods keep the pods in view.
 void forget_last_ends(const api::JobStatus& before, api::JobStatus& after) {
   if (before.records.size() != after.records.size()) return;
   const bool decided = before.is_true("SuccessCriteriaMet") || before.is_true("FailureTarget");
@@ -88,8 +88,8 @@ bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {
 ReportPace::ReportPace(double per_second, std::chrono::milliseconds of_a_job)
     : between_(static_cast<int64_t>(1000 / per_second)), of_a_job_(of_a_job) {}
 
-// The turns of waiting reports are apart already. A report that finds at its turn that another one
-// was faster gets the next possible time.
+// The turns of waiting reports are already spaced. If another report was faster at a report's turn,
+// the report gets the next possible time.
 api::Time ReportPace::turn(const std::string& job_uid, api::Time now) {
   const MutexLock lock(mutex_);
   Job& job = jobs_[job_uid];

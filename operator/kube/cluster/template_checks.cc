@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Admission rules and namespaces' labels change seldom, and a quota is freed at any time.
+// Admission rules and the labels of namespaces change seldom; a quota may be freed at any time.
 constexpr auto kKeptValid = 10min;
 constexpr auto kKeptInvalid = 30s;
 constexpr auto kKeptUnchecked = 5s;
@@ -39,8 +39,8 @@ std::chrono::milliseconds kept(const Acceptance& acceptance) {
   return acceptance.unchecked ? std::chrono::milliseconds(kKeptUnchecked) : kKeptValid;
 }
 
-// Checks the rules of `muster submit`, except metadata and status, which are the server's. Of the
-// status a rule can see only whether the job has begun.
+// Checks the rules of `muster submit`, without metadata and status, which the server sets. Of the
+// status, rules see only whether the job has begun.
 Acceptance validate(const api::TrainingJob& job, const Json& whole) {
   Json manifest = {{"apiVersion", "muster.dev/v1alpha1"},
                    {"kind", "TrainingJob"},

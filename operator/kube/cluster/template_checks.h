@@ -13,27 +13,27 @@ namespace muster::kube {
 
 // Whether a job can be run, beyond the CRD's own checks.
 struct Acceptance {
-  std::optional<std::string> invalid;    // it never will, as it is
-  std::optional<std::string> unchecked;  // nobody could say
+  std::optional<std::string> invalid;    // why it cannot run without a change
+  std::optional<std::string> unchecked;  // why the check gave no answer
   std::optional<api::Time> again;        // when to ask again
   bool operator==(const Acceptance&) const = default;
 };
 
 // Judges the template by the API server's refusal of a pod: 400, 422 and a 403 of Pod Security make
-// it invalid; a taken name does not; everything else (quota, other webhooks, 429, 5xx) leaves it
-// unchecked, as does a webhook that knows no dry run.
+// the template invalid; a taken name does not. Everything else (quota, other webhooks, 429, 5xx, a
+// webhook without dry run) leaves it unchecked.
 Acceptance judge_refusal(const ApiStatus& status);
 
-// Checks jobs: the rules of `muster submit`, this operator's own (Refuse), then one dry run for
-// each distinct pod template (pods.h: template_key), remembered for as long as the answer is likely
-// to hold. Thread-safe; if several threads ask for one template at once, only one of them asks the
-// server.
+// Checks jobs by the rules of `muster submit`, by this operator's own rules (Refuse), and by one
+// dry run for each distinct pod template (pods.h: template_key). The answer of a dry run is kept as
+// long as it is likely to be valid. Thread-safe; if several threads ask for one template at once,
+// only one of them asks the server.
 class TemplateChecks {
  public:
   // Creates the pod in a dry run; throws ApiInvalid or ApiUnavailable if it is refused.
   using DryRun = std::function<void(const Json& pod)>;
   using PodOf = std::function<Json(api::Role role)>;
-  // Returns why this operator makes no such pod, whatever the server says of it.
+  // Returns why this operator does not create such a pod, whatever the server says.
   using Refuse = std::function<std::optional<std::string>(const Json& pod)>;
 
   TemplateChecks(DryRun dry_run, Refuse refuse)
@@ -43,8 +43,8 @@ class TemplateChecks {
   // as the API server has it.
   Acceptance check(const api::TrainingJob& job, const Json& whole, const PodOf& pod_of,
                    api::Time now);
-  // Learn from a real creation that was refused, or that succeeded. A refusal says more than a dry
-  // run: older dry runs of this template become void.
+  // These functions note that a real creation was refused or succeeded. A refusal is stronger than
+  // a dry run: older dry runs of this template become void.
   void learn_refusal(const api::TrainingJob& job, const Json& pod, Acceptance refusal,
                      api::Time now);
   void learn_success(const api::TrainingJob& job);

@@ -6,17 +6,17 @@
 
 namespace muster::kube {
 
-// The stream to which cpprestsdk writes the body of an answer: each piece is passed on as it comes,
-// and the next is read when the task that `on_piece` returned is done. A task that fails ends the
-// answer.
+// The stream to which cpprestsdk writes the body of an answer: each piece is passed on when it
+// comes, and the next piece is read when the task returned by `on_piece` is done. A task that fails
+// ends the answer.
 class BodySink final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
  public:
   using OnPiece = std::function<pplx::task<size_t>(const uint8_t* data, size_t size)>;
   explicit BodySink(OnPiece on_piece)
       : streambuf_state_manager(std::ios_base::out), on_piece_(std::move(on_piece)) {}
 
-  // The base class's versions wait for a task: if the only thread that runs tasks is the one that
-  // waits, they wait for ever.
+  // The base class's versions wait for a task. If the waiting thread is the only one that runs
+  // tasks, they wait for ever.
   pplx::task<void> close(std::ios_base::openmode) override {
     m_stream_can_write = false;
     return pplx::task_from_result();

@@ -5,7 +5,7 @@
 
 namespace muster::kube {
 
-// A secret or certificate: in place, or in a file that is read again as it is rotated.
+// A secret or certificate: as text, or in a file that is read again because it may be rotated.
 struct PemSource {
   std::string text;
   std::filesystem::path file;
@@ -15,9 +15,9 @@ struct PemSource {
 // The address of an API server, and the identity to use there.
 struct Config {
   std::string server;           // "https://host:port[/prefix]"
-  std::string tls_server_name;  // to expect in its certificate instead of the host; may be empty
-  PemSource authority;          // CA; empty: the system's
-  PemSource certificate, key;   // of the client; may be empty
+  std::string tls_server_name;  // the name expected in the server's certificate; empty: the host
+  PemSource authority;          // CA; empty: the system's CAs
+  PemSource certificate, key;   // the client's; may be empty
   PemSource token;              // may be empty
   std::string name_space = "default";
 };
@@ -28,11 +28,12 @@ struct Config {
 // impersonation.
 Config load_kubeconfig(const std::filesystem::path& path, const std::string& context = {});
 
-// Reads a pod's service account in the folder `account`. Throws Invalid if this is no pod.
+// Reads a pod's service account in the folder `account`. Throws Invalid if this process does not
+// run in a pod.
 Config in_cluster_config(
     const std::filesystem::path& account = "/var/run/secrets/kubernetes.io/serviceaccount");
 
-// Reads `kubeconfig` if given, else $KUBECONFIG, else in a pod its service account, else
+// Reads `kubeconfig` if given, else $KUBECONFIG if set, else a pod's service account, else
 // ~/.kube/config.
 Config find_config(const std::filesystem::path& kubeconfig = {}, const std::string& context = {});
 

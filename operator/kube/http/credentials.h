@@ -10,8 +10,9 @@
 namespace muster::kube {
 
 // The current token and certificates of a Config: files are read again when they are older than
-// `reread`, or when the server has refused their content (401). If a file cannot be read, or holds
-// half of a pair, what was read before stays in force; the very first time it throws. Thread-safe.
+// `reread`, or when the server has refused their content (401). If a file cannot be read, or a
+// certificate and a key do not match, the values that were read before stay in force; the first
+// read throws. Thread-safe.
 class Credentials {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
@@ -26,11 +27,11 @@ class Credentials {
   struct Current {
     std::string authorization;  // "Bearer ..."; empty: none
     Tls tls;
-    uint64_t revision = 1;  // of `tls`: raised by every change of it
+    uint64_t revision = 1;  // version of `tls`, raised by each change
   };
   Current current();
 
-  // Tells that the server refused the credentials: everything is read again the next time.
+  // Notes that the server has refused the credentials: the next current() reads all files again.
   void refused();
 
   const Config& config() const { return config_; }

@@ -128,7 +128,7 @@ Exchange::Wait Exchange::next(Clock::time_point until, std::string_view& piece) 
   return result;
 }
 
-// Called when the piece has been used, or will not be.
+// Called when the piece has been used or will never be used.
 void Exchange::let_go() {
   if (!piece_taken_) return;
   piece_taken_->set(piece_.size());
@@ -145,8 +145,8 @@ void Exchange::abort() {
   if (!ended_) close_connection();
 }
 
-// Runs on the thread that reads and writes: it would not be safe to close a connection in the
-// middle of a step of TLS on another thread.
+// Runs on the thread that reads and writes: closing a connection while another thread is in the
+// middle of a step of TLS would not be safe.
 void Exchange::close_connection() {
   crossplat::threadpool::shared_instance().service().post(
       [self = shared_from_this()] { self->cancellation_.cancel(); });

@@ -14,7 +14,7 @@
 
 namespace muster::kube {
 
-// The error for a pooled connection that the server has closed: nothing was sent on it.
+// The error for a pooled connection that the server has closed before anything was sent on it.
 struct StaleConnection : std::runtime_error {
   StaleConnection() : std::runtime_error("the connection was closed by the server") {}
 };
@@ -24,8 +24,9 @@ struct StaleConnection : std::runtime_error {
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   using Clock = std::chrono::steady_clock;
-  // `by_piece`: the body is fetched by next(); else it is gathered, up to `largest` bytes.
-  // `on_end`: called once when the last task has ended, on a thread of cpprestsdk.
+  // `by_piece`: next() fetches the body piece by piece; otherwise the body is collected, up to
+  // `largest` bytes. `on_end` is called once, on a thread of cpprestsdk, when the last task has
+  // ended.
   Exchange(bool by_piece, size_t largest, std::function<void()> on_end)
       : by_piece_(by_piece), largest_(largest), on_end_(std::move(on_end)) {}
 
@@ -33,18 +34,18 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void begin(web::http::client::http_client& client, web::http::http_request request);
 
   enum class Wait { ready, timed_out, aborted };
-  // Waits for the head, or for an end without one.
+  // Waits for the head, or for an end without a head.
   Wait wait_head(Clock::time_point until);
   Wait wait_end(Clock::time_point until);
   // Waits for a piece of the body; `ready` with an empty piece is the end. The piece is valid until
-  // the next call, and nothing more is read from the server meanwhile.
+  // the next call; until then nothing more is read from the server.
   Wait next(Clock::time_point until, std::string_view& piece);
 
   // Ends all waits, and closes the connection if the answer is not whole. Thread-safe, may be
   // called again.
   void abort();
 
-  // The answer so far; whole after an end. The body is moved out.
+  // The answer so far; it is whole after the end. take() moves the body out.
   struct State {
     int status = 0;
     std::optional<std::chrono::seconds> retry_after;
@@ -75,7 +76,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   State state_ MUSTER_GUARDED_BY(mutex_);
   bool ended_ MUSTER_GUARDED_BY(mutex_) = false;
   bool aborted_ MUSTER_GUARDED_BY(mutex_) = false;
-  std::string_view piece_ MUSTER_GUARDED_BY(mutex_);  // that next() gave or will give
+  // The piece that next() has returned or will return.
+  std::string_view piece_ MUSTER_GUARDED_BY(mutex_);
   bool given_ MUSTER_GUARDED_BY(mutex_) = false;
   std::optional<pplx::task_completion_event<size_t>> piece_taken_ MUSTER_GUARDED_BY(mutex_);
 };

@@ -21,8 +21,8 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-// The timeout of cpprestsdk itself. It ends only calls that nobody waits for any more, because our
-// own deadlines come earlier.
+// The timeout of cpprestsdk itself. Our own deadlines come earlier, so this timeout ends only calls
+// that nobody waits for any more.
 constexpr std::chrono::seconds kPatience(600);
 
 void refuse_stale(tcp::socket& socket) {
@@ -34,7 +34,7 @@ void refuse_stale(tcp::socket& socket) {
   }
 }
 
-// A server that has vanished without a word is noticed 14 seconds later.
+// A server that vanishes without closing its connections is noticed after 14 seconds.
 void keep_alive(tcp::socket& socket) {
   const auto set = [&](int level, int option, int value) {
     setsockopt(socket.native_handle(), level, option, &value, sizeof value);
@@ -46,8 +46,8 @@ void keep_alive(tcp::socket& socket) {
 }
 
 // Called before each request, with a connection that is new (not yet open) or from the pool. A new
-// one is opened here to be given options, which takes the server's address family: known where the
-// server is named by address, as it always is in a pod.
+// connection is opened here so that options can be set. Opening it needs the server's address
+// family, which is known if the server is given by its address, as always in a pod.
 void prepare(tcp::socket& socket, const std::optional<tcp>& family) {
   if (socket.is_open()) return refuse_stale(socket);
   if (!family) return;
@@ -94,7 +94,7 @@ HttpClients::HttpClients(Credentials& credentials)
 
 web::http::client::http_client_config HttpClients::config(const Credentials::Tls& tls) const {
   web::http::client::http_client_config config;
-  config.set_max_redirects(0);  // a redirect would take our token along
+  config.set_max_redirects(0);  // a redirect would send our token to another server
   config.set_nativehandle_options(
       [is_tls = server_.scheme() == "https",
        family = family_of(server_.host())](web::http::client::native_handle handle) {
@@ -125,7 +125,7 @@ HttpClients::Pair HttpClients::current() {
     try {
       renew(current);
     } catch (const Invalid& error) {
-      // Halfway through a rotation, most likely: the certificates before are good for a while.
+      // Most likely a rotation is under way: the old certificates stay valid for a while.
       log::warning(std::string("the new certificates for the Kubernetes API cannot be used: ") +
                    error.what());
       revision_ = current.revision;

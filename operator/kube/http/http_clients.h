@@ -9,11 +9,12 @@
 
 namespace muster::kube {
 
-// cpprestsdk's clients, each with its own pool of connections, for the present credentials: new
-// certificates make new clients, and old clients go with the last call that uses them.
+// cpprestsdk's clients for the current credentials, each with its own pool of connections. New
+// certificates cause new clients; an old client is deleted after the last call that uses it.
 class HttpClients {
  public:
-  // Throws Invalid if the server is no HTTP URL, or the certificates are not valid.
+  // Throws Invalid if the server's address is not an HTTP URL, or if the certificates are not
+  // valid.
   explicit HttpClients(Credentials& credentials);
 
   struct Pair {

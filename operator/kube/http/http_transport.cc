@@ -35,7 +35,7 @@ http::http_request to_cpprest(const Request& request, const std::string& authori
   result.headers().add("Accept", "application/json");
   result.headers().add("User-Agent", "muster-operator");
   if (!authorization.empty()) result.headers().add("Authorization", authorization);
-  // cpprestsdk takes the name that the certificate must have from here.
+  // cpprestsdk reads the expected name of the certificate from this header.
   if (!tls_server_name.empty()) result.headers().add("Host", tls_server_name);
   return result;
 }
@@ -45,8 +45,8 @@ Phase phase_of(const Exchange::State& state, bool whole) {
   return state.sent ? Phase::answering : Phase::connecting;
 }
 
-// cpprestsdk's messages mislead at times (refused is "No route to host"); the phase it reached does
-// not.
+// cpprestsdk's messages mislead at times (refused is "No route to host"); the phase that the call
+// reached does not.
 std::string describe(const Exchange::State& state, const std::string& host) {
   switch (phase_of(state, false)) {
     case Phase::connecting:
@@ -74,7 +74,7 @@ StreamEnd ended(StreamEnd::Reason reason, int status, std::string error = {}) {
   return end;
 }
 
-// Puts the lines of a stream together from its pieces.
+// Assembles the lines of a stream from its pieces.
 class Lines {
  public:
   explicit Lines(size_t longest) : longest_(longest) {}
@@ -101,8 +101,8 @@ class Lines {
   std::string begun_;
 };
 
-// One thread reads and writes: closing a connection may not race with its TLS. cpprestsdk's default
-// of forty would double the CPU time of a request.
+// A single thread reads and writes, because closing a connection must not race with its TLS.
+// cpprestsdk's default of forty threads would double the CPU time of a request.
 void initialize_threads() {
   try {
     crossplat::threadpool::initialize_with_threads(1);
@@ -114,10 +114,11 @@ void initialize_threads() {
 }  // namespace
 
 void initialize_transport() {
-  // cpprestsdk's thread ends after main has: OpenSSL must not have been taken down before it.
+  // cpprestsdk's thread ends after main: OpenSSL must not be shut down before that thread has
+  // ended.
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
-  // Every new connection would read the system's authorities from here, which takes 20 ms and has
-  // no effect: connections trust what TlsMaterial says.
+  // Every new connection would read the system's authorities from this file, which takes 20 ms and
+  // has no effect: connections trust the authorities of TlsMaterial.
   setenv("SSL_CERT_FILE", "/dev/null", 1);
   setenv("SSL_CERT_DIR", "/dev/null", 1);
   initialize_threads();
@@ -190,9 +191,11 @@ HttpTransport::Impl::ExchangePtr HttpTransport::Impl::begin(const Request& reque
   const HttpClients::Pair clients = clients_.current();
   http::http_request message =
       to_cpprest(request, clients.authorization, credentials_.config().tls_server_name);
-  // cpprestsdk offers gzip among others; the API server knows this one only when it comes alone.
+  // cpprestsdk offers gzip in a list of encodings; the API server accepts gzip only if it is the
+  // only one.
   if (!streamed) message.headers().add("Accept-Encoding", "gzip");
-  // The set owns it too, so that shut_down() can reach it; it leaves when its last task has ended.
+  // live_ owns the exchange too, so that shut_down() can reach it; the exchange is removed from
+  // live_ when its last task has ended.
   auto holder = std::make_shared<std::weak_ptr<Exchange>>();
   auto exchange = std::make_shared<Exchange>(streamed, settings_.largest_answer, [this, holder] {
     const ExchangePtr ended = holder->lock();
@@ -244,9 +247,9 @@ Response HttpTransport::Impl::attempt(const Request& request, Clock::time_point 
   return response;
 }
 
-// Tries the call again where nothing of it was sent. After a restart of the server every connection
-// in the pool is dead: each is found dead first, and the next one is tried. One more try is for a
-// connection that died in the meantime.
+// Tries the call again if nothing of it was sent. After a restart of the server every connection in
+// the pool is dead, and each must be tried once to find that out. One further try is for a
+// connection that dies in between.
 Response HttpTransport::Impl::attempts(const Request& request, Clock::time_point until) {
   int spare = 1;
   for (int tries = 0;; ++tries) {
@@ -330,8 +333,8 @@ StreamEnd HttpTransport::Impl::stream(const Request& request, const OnLine& on_l
   for (int tries = 0;; ++tries) {
     const ExchangePtr exchange = begin(request, /*streamed=*/true);
     if (!exchange) return ended(StreamEnd::Reason::cancelled, 0);
-    // However this block is left, the connection must not be kept busy by a stream that nobody
-    // reads.
+    // At the end of this block, also by an exception, the connection must not stay busy with a
+    // stream that nobody reads.
     struct AtEnd {
       Exchange& exchange;
       ~AtEnd() { exchange.abort(); }

@@ -6,8 +6,8 @@
 
 namespace muster::kube {
 
-// The transport for everything that only the leader may write: each time a call other than GET is
-// tried, it first asks `leads`, and is not sent if that returns false.
+// The transport for everything that only the leader may write. Before each attempt of a call other
+// than GET it asks `leads`, and does not send the call if `leads` returns false.
 class LeaderTransport final : public Transport {
  public:
   // `transport` must outlive this object.

@@ -45,7 +45,8 @@ TlsMaterial::TlsMaterial(const Credentials::Tls& pem)
     : authorities_(X509_STORE_new(), X509_STORE_free), key_(nullptr, EVP_PKEY_free) {
   if (!authorities_) fail("no memory");
   if (pem.authority.empty()) {
-    // These are the built-in paths: initialize_transport() has turned off those of the environment.
+    // These are the built-in paths: initialize_transport() has turned off the paths in the
+    // environment.
     X509_STORE_load_file(authorities_.get(), X509_get_default_cert_file());
     X509_STORE_load_path(authorities_.get(), X509_get_default_cert_dir());
     ERR_clear_error();

@@ -9,20 +9,20 @@
 
 namespace muster::kube {
 
-// Authorities, certificate and key, parsed once and shared by all connections: a context that reads
-// the system's bundle of authorities costs 20 ms.
+// Authorities, certificate and key, parsed once and shared by all connections, because reading the
+// system's bundle of authorities for each context costs 20 ms.
 class TlsMaterial {
  public:
-  // Uses the system's authorities if `pem` has none. Throws Invalid, saying which part of what is
-  // no PEM, or that key and certificate do not belong together.
+  // Uses the system's authorities if `pem` has none. Throws Invalid, naming the part that is not
+  // PEM, or saying that key and certificate do not belong together.
   explicit TlsMaterial(const Credentials::Tls& pem);
 
-  // Makes connections of `context` trust only the authorities here. Throws Unavailable.
+  // Makes connections of `context` trust only these authorities. Throws Unavailable.
   void apply(SSL_CTX* context) const;
 
  private:
   OpensslHandle<X509_STORE> authorities_;
-  std::vector<OpensslHandle<X509>> chain_;  // of the client, its own certificate first
+  std::vector<OpensslHandle<X509>> chain_;  // the client's chain, its own certificate first
   OpensslHandle<EVP_PKEY> key_;
 };
 

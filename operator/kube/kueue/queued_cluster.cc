@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds kAgain{5};
 
-// A TFJob is in a queue itself, and its TrainingJob has its labels.
+// Kueue queues a TFJob itself, and its TrainingJob has the same labels.
 bool may_queue(const api::TrainingJob& job) {
   return job.tfjob.name.empty() && job.managed_by == api::kManagedByMuster && !job.deleting;
 }
@@ -25,7 +25,8 @@ Json reference_to(const Resource& resource, const std::string& name) {
   return {{"group", resource.group}, {"kind", resource.kind}, {"name", name}};
 }
 
-// Whether Kueue has changed the Workload, or this process has made it, and that is not in view yet.
+// Whether the write failed because the view is late: Kueue has changed the Workload, or this
+// process has created it.
 bool is_late(const ApiUnavailable& error) {
   return error.status().conflict() || error.status().already_exists();
 }
@@ -112,7 +113,8 @@ std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
   return job;
 }
 
-// Kueue's objects come into view soon after the operator's start: until then this says nothing.
+// Kueue's objects come into view soon after the operator's start. Until some time has passed, this
+// function reports nothing.
 void QueuedCluster::tell_of_missing_queues(const api::TrainingJob& job) {
   constexpr std::chrono::seconds kSoon{20};
   {
@@ -126,7 +128,8 @@ void QueuedCluster::tell_of_missing_queues(const api::TrainingJob& job) {
                     "ResourceFlavors: are Kueue's CustomResourceDefinitions installed?"});
 }
 
-// A view of Workloads may be older than that of jobs: no job that runs is stopped because of one.
+// The view of Workloads may be older than the view of jobs: an old Workload must not stop a running
+// job.
 Json QueuedCluster::current_workload_of(const api::TrainingJob& job) const {
   Json seen = workload_of(job);
   const api::Condition* suspended = job.status.find("Suspended");
@@ -136,7 +139,7 @@ Json QueuedCluster::current_workload_of(const api::TrainingJob& job) const {
   return there && owner_uid_of(*there) == job.uid ? *there : Json();
 }
 
-// Makes the job what its queue lets it be.
+// Changes the job to what its queue allows.
 void QueuedCluster::follow(api::TrainingJob& job, const QueueRequest& request, Json workload) {
   if (!workload.is_null()) {
     try_later(job, [&] {
@@ -158,9 +161,10 @@ plan::Observed QueuedCluster::observe(const api::TrainingJob& job) {
   return observed;
 }
 
-// Brings the Workload of a job without replicas, whose status says so, to what the job is now. One
-// that is reserved or has finished cannot be changed, so it goes, and the pass that sees it gone
-// makes another. The job counts as its user has written it: `job` has what admit() has added.
+// Updates the Workload of a job that has no replicas, also by its status, to the present job. A
+// Workload that is reserved or has finished cannot be changed; it is deleted, and the pass that
+// sees the deletion creates another. The job is taken as its user has written it, because `job`
+// contains the additions of admit().
 void QueuedCluster::join(const api::TrainingJob& job, const plan::Observed& observed) {
   if (observed.name_conflict || observed.invalid_template) return;
   const std::optional<WholeObject> object = object_of(job);
@@ -212,7 +216,7 @@ WorkloadPriority QueuedCluster::priority_of(const QueueRequest& request,
   return {reference_to(resource, name), integer_or(*found, "value", 0)};
 }
 
-// Returns the priority of pods that name none.
+// Returns the priority of pods that name no priority class.
 WorkloadPriority QueuedCluster::default_priority() const {
   for (const Json& one : client_.list(priority_classes(), "", {}))
     if (bool_or(one, "globalDefault", false))
@@ -220,8 +224,9 @@ WorkloadPriority QueuedCluster::default_priority() const {
   return {};
 }
 
-// Kueue takes the quota of a Workload that is not active. One that somebody else has deactivated
-// stays so. Returns whether it has changed the Workload.
+// Sets whether the Workload is active: Kueue takes the quota away from an inactive Workload. A
+// Workload that somebody else has deactivated stays inactive. Returns whether the function has
+// changed the Workload.
 bool QueuedCluster::follow_suspend(const api::TrainingJob& job, Json workload) {
   const bool active = bool_or(workload["spec"], "active", true);
   const bool by_suspend =
@@ -259,7 +264,8 @@ bool QueuedCluster::publish_status(const api::TrainingJob& job, const api::JobSt
   return true;
 }
 
-// The body has the resourceVersion of what was read, so that no change of Kueue's is lost.
+// The body has the resourceVersion of the Workload that was read, so that no change by Kueue is
+// lost.
 void QueuedCluster::update(const Json& workload, const char* subresource) {
   WriteOptions options;
   options.subresource = subresource;
@@ -274,7 +280,7 @@ void QueuedCluster::remove(const Json& workload) {
   client_.remove(kube::workloads(), name_of(workload), options);
 }
 
-// Returns whether this is a sentence, and another one than the last.
+// Returns whether `fewer` is not empty and differs from the job's last sentence.
 bool QueuedCluster::is_new(const std::string& key, const std::string& fewer) {
   const MutexLock lock(mutex_);
   return std::exchange(said_[key].fewer, fewer) != fewer && !fewer.empty();

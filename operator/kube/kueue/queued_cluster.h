@@ -37,9 +37,10 @@ class QueuedCluster final : public cluster::ForwardingCluster {
 
  private:
   void workload_changed(const WholeObject* before, const WholeObject* after);
-  std::optional<WholeObject> object_of(const api::TrainingJob& job) const;  // that is in view
+  // The TrainingJob in view.
+  std::optional<WholeObject> object_of(const api::TrainingJob& job) const;
   std::optional<QueueRequest> request_of(const api::TrainingJob& job) const;
-  Json workload_of(const api::TrainingJob& job) const;  // that is in view; null: none
+  Json workload_of(const api::TrainingJob& job) const;  // the Workload in view; null: none
   Json current_workload_of(const api::TrainingJob& job) const;
   Json flavor_spec(const std::string& name) const;
   void try_later(const api::TrainingJob& job, const std::function<void()>& action);
@@ -66,8 +67,8 @@ class QueuedCluster final : public cluster::ForwardingCluster {
   const Client client_;
   const Store<WholeObject>& training_jobs_;
   Store<WholeObject> workloads_, flavors_;
-  // By key of the job: the last sentence about fewer workers, why it cannot join its queue, and
-  // since when Kueue's objects have not been in view.
+  // By key of the job: the last sentence about fewer workers, why the job cannot join its queue,
+  // and since when Kueue's objects have not been in view.
   struct Said {
     std::string fewer, trouble;
     std::optional<api::Time> missed_since;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kGroup = "kueue.x-k8s.io";
 constexpr const char* kVersion = "v1beta2";
-constexpr const char* kAskedAnnotation = "muster.dev/asked";  // digest of what the job asks for
+constexpr const char* kAskedAnnotation = "muster.dev/asked";  // digest of the job's request
 constexpr const char* kPodSetLabel = "kueue.x-k8s.io/podset";
 constexpr const char* kWorkloadAnnotation = "kueue.x-k8s.io/workload";
 constexpr const char* kTopologyGate = "kueue.x-k8s.io/topology";
@@ -23,11 +23,11 @@ constexpr const char* kRequiredTopology = "kueue.x-k8s.io/podset-required-topolo
 constexpr const char* kPreferredTopology = "kueue.x-k8s.io/podset-preferred-topology";
 constexpr const char* kAnyTopology = "kueue.x-k8s.io/podset-unconstrained-topology";
 constexpr size_t kDigestLength = 5;
-// The version of the digest. An operator that makes digests of another version must not take the
-// jobs that run for changed ones.
+// The version of the digest. An operator with another version of digests must not mistake running
+// jobs for changed jobs.
 constexpr const char* kAskedVersion = "v1:";
 
-// The fields of a pod by which Kueue counts what it needs and finds a flavor for it.
+// The fields of a pod from which Kueue computes its resources and finds a flavor.
 constexpr const char* kCountedFields[] = {
     "affinity",  "nodeSelector",     "overhead",      "priorityClassName",         "resourceClaims",
     "resources", "runtimeClassName", "schedulerName", "topologySpreadConstraints", "tolerations"};
@@ -100,7 +100,8 @@ Json pod_set_of(const api::TrainingJob& job, api::Role role, const api::ReplicaS
   return set;
 }
 
-// Leaves out what an operator of another version would give the same job.
+// Returns the digest of the job's request. Leaves out the operator's own defaults, which may differ
+// between versions.
 std::string asked_by(const api::TrainingJob& job) {
   Json asked = {{"device", member(job.training, "device")},
                 {"devices", member(job.training, "devices")},
@@ -186,7 +187,8 @@ void place(Json& pod_template, const Json& workload, const Json& assignment,
     pod_template["metadata"]["annotations"][kAnyTopology] = "true";
 }
 
-// Writes a condition as Kubernetes' own helper does: the time changes only with the status.
+// Writes a condition as Kubernetes' own helper does: lastTransitionTime changes only with the
+// status.
 void set_condition(Json& workload, const std::string& type, bool value, const std::string& reason,
                    const std::string& message, api::Time now) {
   Json condition = {
@@ -232,10 +234,10 @@ void give_back(Json& workload, api::Time now) {
   set_condition(workload, "QuotaReserved", false, "Pending", message, now);
   set_condition(workload, "PodsReady", false, "WaitForStart", kNotReady, now);
   status.erase("admission");
-  status.erase("reclaimablePods");  // its next admission is for all
+  status.erase("reclaimablePods");  // the next admission is for all replicas
 }
 
-// Kueue takes no smaller number than it was told while a quota is reserved.
+// While a quota is reserved, Kueue does not accept a smaller number than before.
 void tell_done(Json& workload, const api::TrainingJob& job, const api::JobStatus& status) {
   Json told = Json::array();
   const Json& sets = workload["spec"]["podSets"];

@@ -11,9 +11,9 @@
 
 namespace muster::kube {
 
-// A job in a queue of Kueue (kueue.x-k8s.io/v1beta2). The job owns a Workload, which says what its
-// replicas need; Kueue admits the Workload to a quota, or evicts it again; we start and stop the
-// replicas, and tell the Workload how far they are. Everything here is pure.
+// A job in a queue of Kueue (kueue.x-k8s.io/v1beta2). The job owns a Workload, which says what the
+// job's replicas need. Kueue admits the Workload to a quota, or evicts it. Muster starts and stops
+// the replicas, and writes their progress into the Workload's status. All functions here are pure.
 
 inline constexpr const char* kQueueLabel = "kueue.x-k8s.io/queue-name";  // on the TrainingJob
 inline constexpr const char* kPriorityLabel = "kueue.x-k8s.io/priority-class";
@@ -24,13 +24,13 @@ inline constexpr const char* kSuspendedAnnotation = "muster.dev/suspended";
 Resource workloads();
 Resource resource_flavors();
 Resource workload_priority_classes();
-Resource priority_classes();  // of pods
+Resource priority_classes();  // the priority classes of pods
 
-// This is what the labels of a TrainingJob ask of its queue.
+// The requests to a queue in the labels of a TrainingJob.
 struct QueueRequest {
   std::string queue;                    // name of the LocalQueue
   std::string priority_class;           // name of a WorkloadPriorityClass; empty: none
-  std::optional<int64_t> most_seconds;  // after which Kueue deactivates the Workload
+  std::optional<int64_t> most_seconds;  // running time after which Kueue deactivates the Workload
 };
 // Returns nothing for a job that names no queue.
 std::optional<QueueRequest> queue_request_of(const std::map<std::string, std::string>& labels);
@@ -40,7 +40,7 @@ struct WorkloadPriority {
   int64_t value = 0;
 };
 
-// Returns the name of the job's Workload. It follows from the job's name and UID.
+// Returns the name of the job's Workload. The name is computed from the job's name and UID.
 std::string workload_name(const api::TrainingJob& job);
 
 // Returns the job's Workload, with a pod set for each role that has replicas. An elastic job may be
@@ -56,8 +56,8 @@ bool is_reserved(const Json& workload);  // it counts against a quota
 bool is_admitted(const Json& workload);
 bool is_workload_finished(const Json& workload);
 
-// Whether the Workload says of queue, priority and pods what the job would say now. Once a quota is
-// reserved only the pods count, and not the number of workers of an elastic job.
+// Whether the Workload has the queue, the priority and the pods that the job asks for now. Once a
+// quota is reserved only the pods are compared, without the number of workers of an elastic job.
 bool asks_the_same(const Json& workload, const api::TrainingJob& job, const QueueRequest& request);
 
 // Returns why the job may have no replicas now, or nothing if its Workload is admitted. `workload`:
@@ -68,14 +68,15 @@ std::optional<api::Hold> hold_of(const api::TrainingJob& job, const QueueRequest
 // Returns the nodeLabels and tolerations of a ResourceFlavor as its `spec`.
 using FlavorSpec = std::function<Json(const std::string& name)>;
 
-// Changes the job to what was admitted, if anything was: nodes and tolerations of the flavors, and
-// what admission checks and topology ask for, into the templates; for an elastic job no more
-// workers than that. Returns a sentence if those are fewer than the job wants, else "".
+// Changes the job to what was admitted, if its Workload is admitted: adds to the templates the node
+// labels and tolerations of the flavors, and the settings from admission checks and topology;
+// limits an elastic job to the admitted number of workers. Returns a sentence if these are fewer
+// workers than the job wants, else "".
 std::string admit(api::TrainingJob& job, const Json& workload, const FlavorSpec& flavor_spec);
 
-// Returns the Workload's next status, by the status of its job: Finished; the quota given back when
-// it was evicted and no replica lives any more; pods that are ready; replicas that are done, so
-// that their quota is free.
+// Returns the Workload's next status, computed from the status of its job: Finished; the quota
+// given back after an eviction, once no replica lives; the ready pods; the replicas that are done,
+// whose quota is free.
 Json next_workload_status(const Json& workload, const api::TrainingJob& job,
                           const api::JobStatus& status, api::Time now);
 

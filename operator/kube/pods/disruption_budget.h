@@ -6,9 +6,10 @@ namespace muster::kube {
 
 // Returns the PodDisruptionBudget of a job with schedulingPolicy.maxUnavailable, or null.
 //
-// It counts the replicas that must stay, for Kubernetes would ask the job's `scale` how many there
-// are, which knows only the workers. A replica that is not ready may always be evicted: it must not
-// keep a node from being drained.
+// The budget states the number of replicas that must stay (minAvailable). With maxUnavailable,
+// Kubernetes would ask the job's `scale` for the number of replicas, which counts only the workers.
+// A replica that is not ready may always be evicted, so that it does not block the draining of a
+// node.
 Json disruption_budget_of(const api::TrainingJob& job);
 
 }  // namespace muster::kube

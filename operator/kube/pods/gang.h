@@ -4,8 +4,7 @@
 
 namespace muster::kube {
 
-// The fields that spec.schedulingPolicy puts on a pod, depending on the gang scheduler that it
-// names.
+// The fields of a pod that come from spec.schedulingPolicy and its gang scheduler.
 
 inline constexpr const char* kGroupLabel = "scheduling.x-k8s.io/pod-group";  // scheduler-plugins
 inline constexpr const char* kGroupAnnotation = "scheduling.k8s.io/group-name";  // volcano

@@ -9,8 +9,8 @@ namespace muster::kube {
 
 namespace {
 
-// A list of entries with a key. If both sides have an entry of one key, the two are merged, or the
-// user's one replaces the default.
+// A list of entries with a key. If both sides have an entry with the same key, the two entries are
+// merged, or the user's entry replaces the default.
 struct KeyedList {
   std::string_view field;
   const char* key;
@@ -27,7 +27,8 @@ constexpr KeyedList kKeyedLists[] = {
     {"ports", "containerPort", false},
 };
 
-// These objects hold one of several members that exclude each other, so they are taken as a whole.
+// These objects hold one of several members that exclude each other, so the user's object replaces
+// the default as a whole.
 constexpr std::string_view kWhole[] = {"readinessProbe", "livenessProbe", "startupProbe",
                                        "lifecycle", "affinity"};
 
@@ -52,8 +53,8 @@ Json merge_keyed(Json defaults, const Json& users, const KeyedList& list) {
   return defaults;
 }
 
-// Whether `toleration` covers the taint of `other`. No key means every taint, no effect every
-// effect.
+// Whether `toleration` covers the taint of `other`. A toleration without a key covers every taint;
+// without an effect, every effect.
 bool is_about(const Json& toleration, const Json& other) {
   const std::string key = string_or(toleration, "key", "");
   const std::string effect = string_or(toleration, "effect", "");

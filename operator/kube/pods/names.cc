@@ -7,7 +7,7 @@ namespace muster::kube {
 
 namespace {
 
-// The letters have no vowels, so that no name is ever a word, and none that looks like another.
+// No vowels, so that no name is a word; and no letters that look alike.
 constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
 constexpr size_t kSuffix = 5;
 

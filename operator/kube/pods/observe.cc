@@ -18,12 +18,12 @@ namespace {
 using plan::ObservedReplica;
 using State = ContainerStatus::State;
 
-// The time by which the request to end a pod may seem to be later than its end: times are in whole
-// seconds, and the end has the time of the node's clock, the request that of the API server's.
+// By how much the request to end a pod may seem later than its end. Times are in whole seconds; the
+// end is timed by the node's clock, the request by the API server's clock.
 constexpr std::chrono::seconds kSlack(1);
 
-// The largest number in a label. Labels may be anybody's: what is counted on from one must not
-// overflow, and no job gets this far.
+// The largest accepted number in a label. Anybody may write labels, and numbers counted on from one
+// must not overflow. No real job gets this far.
 constexpr int kLargestNumber = 1'000'000'000;
 
 bool identify(const Pod& pod, ObservedReplica& replica) {
@@ -63,8 +63,8 @@ bool is_true(const Pod& pod, const char* type) {
   return condition != nullptr && condition->status;
 }
 
-// Whether the node controller has called the pod not ready: a living kubelet says it of containers
-// too.
+// Whether the node controller has marked the pod as not ready. A living kubelet would also mark the
+// containers.
 bool is_called_not_ready(const Pod& pod) {
   const PodCondition* ready = pod.condition("Ready");
   return ready != nullptr && !ready->status && is_true(pod, "ContainersReady");
@@ -102,14 +102,14 @@ std::string disruption_of(const Pod& pod, const ContainerStatus* status, bool no
   if (node_lost) return "NodeLost";
   const PodCondition* condition = disruption(pod);
   if (condition != nullptr) {
-    // A replica that had ended by itself before was not disrupted.
+    // A replica that had ended by itself before the disruption was not disrupted.
     const bool over = status != nullptr && ended_before(*status, condition->last_transition);
     return over ? "" : reason_of_disruption(condition->reason, pod.reason);
   }
   for (const char* reason : {"Evicted", "NodeLost", "Preempting"}) {
     if (pod.reason == reason) return reason_of_disruption("", reason);
   }
-  // These reasons are given by the kubelet of a node that shuts down.
+  // The kubelet of a node that shuts down gives these reasons.
   return pod.reason == "Terminated" || pod.reason == "NodeShutdown" ? "Evicted" : "";
 }
 
@@ -121,7 +121,7 @@ const ContainerStatus* failed_init_container(const Pod& pod) {
   return found == pod.init_container_statuses.end() ? nullptr : &*found;
 }
 
-// Returns Kubernetes' own reason if it says more than that the replica ended.
+// Returns Kubernetes' own reason if the reason says more than that the replica ended.
 std::string reason_of_end(const Pod& pod, const ContainerStatus* status) {
   if (status != nullptr && status->state == State::terminated) {
     const bool says_nothing = status->reason == "Error" || status->reason == "Completed";
@@ -144,7 +144,7 @@ Obstacle obstacle_in(const ContainerStatus& status) {
   return {pulling ? "ImagePullBackOff" : status.reason, status.message};
 }
 
-// Returns why a pod that lives does not run.
+// Returns why a living pod does not run.
 Obstacle obstacle_of(const Pod& pod, const ContainerStatus* status) {
   const PodCondition* scheduled = pod.condition("PodScheduled");
   if (scheduled != nullptr && !scheduled->status && !scheduled->reason.empty()) {
@@ -185,7 +185,7 @@ void observe_life(const Pod& pod, const ContainerStatus* status, ObservedReplica
   if (status == nullptr) return;
   if (status->last_exit_code) replica.exit_code = status->last_exit_code;
   if (status->state == State::terminated) {
-    replica.exit_code = status->exit_code;  // and is about to be restarted
+    replica.exit_code = status->exit_code;  // the container is about to be restarted
   } else if (status->state == State::running) {
     replica.phase = plan::Phase::running;
     replica.started = status->started;
@@ -260,7 +260,7 @@ Json final_results(const api::TrainingJob& job, const std::vector<Pod>& pods) {
   const bool agree = !step.is_null() && step == member(of_evaluator, "exportedStep");
   if (agree) of_leader.update(of_evaluator);
   Json results = api::results_of(of_leader);
-  // Files that were in a volume of the pod's own cannot be found any more.
+  // Files in a volume that belonged to the pod no longer exist.
   if (api::loses_files(job) && results.is_object())
     for (const char* file : {"checkpoint", "model", "onnx"}) results.erase(file);
   return results;
@@ -292,7 +292,7 @@ bool outlives_replica(const Pod& pod) {
   if (has_ended(pod) || pod.meta.deleted || status == nullptr || !is_final(pod, *status)) {
     return false;
   }
-  // A kubelet says that the last container has ended before it says that the pod has.
+  // A kubelet reports the end of the last container before the end of the pod.
   const auto goes_on = [](const ContainerStatus& other) {
     return other.state != State::terminated;
   };

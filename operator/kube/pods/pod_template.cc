@@ -85,8 +85,8 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
   return list;
 }
 
-// Adds the job's volume; if it has none, and training needs a place to write to, a volume of the
-// pod's own.
+// Adds the job's volume. If the job has none and training needs a place to write to, adds a volume
+// that belongs to the pod.
 void add_storage(const api::TrainingJob& job, Json& spec, Json& container) {
   Json volume = {{"name", kStorageVolume}};
   if (job.storage_volume.is_object()) {
@@ -108,7 +108,7 @@ Json annotation_file(const char* annotation, const char* file) {
 }
 
 // All replicas have the file of requests, so that their templates are the same; only the leader's
-// is filled.
+// file has content.
 void add_training_files(const api::TrainingJob& job, Json& spec, Json& container) {
   Json items = Json::array({annotation_file(kTrainingAnnotation, kTrainingFile)});
   if (api::keeps_checkpoints(job))
@@ -126,7 +126,7 @@ Json* named(Json& list, const std::string& name) {
   return found == list.end() ? nullptr : &*found;
 }
 
-// Nobody but the pod's containers sees the volume.
+// Adds a volume that only the pod's containers can read.
 void add_keys(const api::TrainingJob& job, Json& spec, Json& container) {
   spec["volumes"].push_back(
       {{"name", kKeysVolume},
@@ -169,7 +169,7 @@ int needed_gpus(const api::TrainingJob& job, api::Role role) {
   return static_cast<int>(integer_or(job.training, "devices", 1));
 }
 
-// Libraries of GPUs exchange data through shared memory, of which a container has 64 MiB by itself.
+// GPU libraries exchange data through shared memory; by default a container has only 64 MiB of it.
 void add_gpus(const api::TrainingJob& job, api::Role role, Json& spec, Json& container) {
   if (!api::asks_for_nvidia(api::counting_container(job, role)))
     container["resources"]["limits"][api::kGpus] = needed_gpus(job, role);
@@ -187,7 +187,7 @@ bool are_sized(const Json& resources) {
   return names_one(member(resources, "requests")) || names_one(member(resources, "limits"));
 }
 
-// A pod that requests nothing is the first that a node without memory throws out.
+// A node that runs out of memory first evicts the pods that request nothing.
 void add_requests(const api::TrainingJob& job, api::Role role, Json& container) {
   const Json& of_template = job.replicas.at(role).pod_template;
   const bool sized = are_sized(member(api::counting_container(job, role), "resources")) ||

@@ -24,16 +24,17 @@ inline constexpr const char* kKeysVolume = "muster-tls";
 Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& replica,
                       const std::string& container, const PodSettings& settings);
 
-// Whether this replica publishes the job's checkpoints, and watches a file for requests of more.
+// Whether this replica publishes the job's checkpoints, and watches a file for requests for
+// checkpoints.
 bool takes_requests(const api::TrainingJob& job, api::Role role, int index);
 
-// The most bytes of NAME=value that Linux starts a program with.
+// The largest NAME=value, in bytes, that Linux accepts when it starts a program.
 inline constexpr size_t kLongestVariable = 128 * 1024 - 1;
 // Returns the bytes of an entry of `env` as NAME=value.
 size_t size_of_variable(const Json& variable);
 
-// If TF_CONFIG of the container is longer than that, gives it as a file beside training.yaml, which
-// MUSTER_TF_CONFIG names. For pods of jobs with `training` alone.
+// Passes a TF_CONFIG that is longer than kLongestVariable as a file beside training.yaml, which
+// MUSTER_TF_CONFIG names. Only for pods of jobs with `training`.
 void move_long_tf_config(Json& pod, const std::string& container);
 
 // Returns "Never", unless the template asks for restarts by the kubelet and the role allows them:

@@ -18,7 +18,7 @@ namespace muster::kube {
 
 namespace {
 
-// Whether replicas of one template have different values of it.
+// Whether replicas with the same template have different values of this variable.
 bool is_of_replica(const std::string& variable) {
   return api::is_reserved(variable) || plan::is_for_pytorch(variable);
 }
@@ -60,7 +60,7 @@ Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica
           {"finalizers", Json::array({kTrackingFinalizer})}};
 }
 
-// The API server takes the older name of the field where the newer one is not given.
+// The API server reads the older name of the field if the newer one is not given.
 std::optional<std::string> forbidden_account(const Json& pod, const PodSettings& settings) {
   const Json& spec = member(pod, "spec");
   std::string account = string_or(spec, "serviceAccountName", "");
@@ -100,7 +100,7 @@ Json* member_like(Json* parent, const char* name, const Json& empty) {
   return value.type() == empty.type() ? &value : nullptr;
 }
 
-// Has the status show the end of the log of an init container that fails.
+// Makes the status show the end of the log of an init container that fails.
 void tell_last_words(Json& spec) {
   if (!member(spec, "initContainers").is_array()) return;
   for (Json& container : spec["initContainers"])
@@ -145,7 +145,8 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
   const std::string container =
       string_or(api::counting_container(job, replica.role), "name", kDefaultContainer);
   Json users_spec = member(of_user, "spec").is_object() ? member(of_user, "spec") : Json::object();
-  // Reserved names in a template are refused by validation; here they lose, in any container.
+  // Validation refuses reserved names in a template; here such variables are removed from any
+  // container.
   if (users_spec.contains("containers")) drop_variables(users_spec["containers"], api::is_reserved);
   Json spec = merge_template(default_pod_spec(job, replica, container, settings), users_spec);
   tell_last_words(spec);

@@ -13,7 +13,7 @@ namespace muster::kube {
 
 namespace {
 
-constexpr size_t kLongestBase = 47;  // with "-evaluator-" and five digits 63 characters
+constexpr size_t kLongestBase = 47;  // plus "-evaluator-" and five digits: 63 characters
 constexpr const char* kPortName = "tfjob-port";
 constexpr const char* kJobRoleLabel = "training.kubeflow.org/job-role";
 
@@ -42,8 +42,7 @@ Json service_of_replica(const api::TrainingJob& job, api::Role role, int index) 
   selector.erase(kJobRoleLabel);
   Json metadata = belonging_metadata(job, host_name(job, role, index));
   metadata["labels"].update(selector);
-  // Pods of a deleted job of this name may still be there, and one that was replaced on a lost
-  // node.
+  // Pods of a deleted job with this name may still exist, and a replaced pod on a lost node.
   selector.update({{kJobUidLabel, job.uid}, {kCurrentLabel, "true"}});
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
@@ -55,8 +54,8 @@ Json service_of_replica(const api::TrainingJob& job, api::Role role, int index) 
             {"ports", service_ports(job, role)}}}};
 }
 
-// https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls it sparse. TensorFlow
-// expects a task to be in the cluster.
+// https://www.tensorflow.org/api_docs/python/tf/train/ClusterSpec calls such a cluster sparse.
+// TensorFlow expects the task to be in the cluster.
 Json sparse_cluster(const Json& cluster, const Json& task, const Address& address) {
   const std::string type = task["type"];
   const int index = task["index"];

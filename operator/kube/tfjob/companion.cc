@@ -21,7 +21,7 @@ std::string text_of(const Json& tfjob) {
   return "TFJob " + name_of(tfjob).key();
 }
 
-// A TFJob may have variables that a TrainingJob may not, because the operator sets them.
+// A TFJob may set variables that a TrainingJob may not set, because the operator sets them.
 void drop_reserved_variables(Json& replica_specs) {
   for (Json& replica : replica_specs)
     if (member(member(replica["template"], "spec"), "containers").is_array())
@@ -49,7 +49,7 @@ std::string tfjob_generation_of(const Json& companion) {
 
 namespace {
 
-// Adds to `renamed` the paths of the TFJob, where the companion has others.
+// Adds to `renamed` the paths that differ between the TFJob and the companion.
 Json make_companion(const Json& tfjob, const std::string& gang_scheduler,
                     std::vector<Document::Renamed>& renamed) {
   const std::string name = name_of(tfjob).name;
@@ -75,8 +75,8 @@ Json make_companion(const Json& tfjob, const std::string& gang_scheduler,
   Json& job = converted.job;
   Json& spec = job["spec"];
   spec.erase("managedBy");
-  if (!spec.contains("suspend")) spec["suspend"] = false;  // said, whatever the default is
-  spec["runPolicy"].erase("ttlSecondsAfterFinished");      // the TFJob goes, and the job with it
+  if (!spec.contains("suspend")) spec["suspend"] = false;  // explicit, whatever the default is
+  spec["runPolicy"].erase("ttlSecondsAfterFinished");      // the job is deleted with its TFJob
   drop_reserved_variables(spec["replicaSpecs"]);
   if (gang_scheduler.empty())
     spec.erase("schedulingPolicy");

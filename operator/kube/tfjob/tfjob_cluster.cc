@@ -44,7 +44,7 @@ bool is_finished(const Json& companion) {
   return api::to_job_status(member(companion, "status")).is_true("Finished");
 }
 
-// The API server refuses its pods, and there has never been one.
+// Whether the API server refuses the companion's pods and has never accepted one.
 bool is_not_accepted(const Json& companion) {
   const api::JobStatus status = api::to_job_status(member(companion, "status"));
   const api::Condition* accepted = status.find("Accepted");
@@ -114,7 +114,7 @@ std::optional<Json> TfJobCluster::tfjob_of(const api::TrainingJob& job) const {
   return tfjob;
 }
 
-// The job is driven on whatever becomes of its TFJob, which is looked at again.
+// The job's pass continues even if work on its TFJob fails; the TFJob is then looked at again.
 std::optional<api::TrainingJob> TfJobCluster::get(const std::string& key) {
   const std::optional<Json> tfjob = tfjob_of(key);
   const std::optional<WholeObject> companion =
@@ -125,8 +125,8 @@ std::optional<api::TrainingJob> TfJobCluster::get(const std::string& key) {
     try_later(key, [&] { keep_companion(key, *tfjob, &whole); });
   }
   std::optional<api::TrainingJob> job = inner_.get(key);
-  // An earlier process may have left without this. A job that has no status yet gets its first one
-  // in the pass that is beginning, and the TFJob's follows that.
+  // An earlier process may have ended before this write. A job without a status gets its first
+  // status in this pass, and the TFJob's status follows then.
   if (job && tfjob && !job->status.conditions.empty())
     try_later(key, [&] { tell(*tfjob, *job, job->status); });
   return job;
@@ -141,8 +141,9 @@ void TfJobCluster::try_later(const std::string& key, const std::function<void()>
   }
 }
 
-// A TFJob that has finished is not run again, whatever became of its companion. Its time to live
-// waits for the companion's last replicas, such as an evaluator that has a checkpoint left.
+// A finished TFJob does not run again, even if its companion was deleted. Its time to live begins
+// after the companion's last replicas have ended, for example an evaluator that has a checkpoint
+// left.
 void TfJobCluster::keep_companion(const std::string& key, const Json& tfjob,
                                   const Json* companion) {
   if (is_tfjob_over(tfjob)) {
@@ -158,8 +159,8 @@ void TfJobCluster::keep_companion(const std::string& key, const Json& tfjob,
     update_companion(key, *companion, tfjob);
 }
 
-// The pass in which the other TrainingJob has gone makes the companion. That of an earlier TFJob of
-// this name is the garbage collector's.
+// The pass that sees the other TrainingJob gone creates the companion. The garbage collector
+// deletes the companion of an earlier TFJob of this name.
 void TfJobCluster::tell_of_taken_name(const Json& tfjob, const Json& other) {
   const std::string owner = describe_owner(other);
   if (owner.ends_with("of TFJob " + name_of(tfjob).name) || !is_new(tfjob, "name " + uid_of(other)))
@@ -175,7 +176,7 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
     count_(Count::created, name_of(tfjob).name_space);
     log::info(key + ": a TrainingJob is made for the TFJob", {{"job", key}});
   } catch (const ApiUnavailable& error) {
-    if (!error.status().already_exists()) throw;  // else it is on its way into the view
+    if (!error.status().already_exists()) throw;  // otherwise the companion will soon be in view
   } catch (const Invalid& error) {
     const bool is_new = !is_tfjob_finished(member(tfjob, "status"));
     write_status(tfjob, refused_tfjob_status(tfjob, why_refused(tfjob, error), now()));
@@ -184,7 +185,8 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   }
 }
 
-// The API server names the TrainingJob's fields, which its users have not written.
+// The API server's message names fields of the TrainingJob, which users of the TFJob have not
+// written.
 std::string TfJobCluster::why_refused(const Json& tfjob, const Invalid& error) const {
   const auto* by_server = dynamic_cast<const ApiInvalid*>(&error);
   const std::string problems =
@@ -192,8 +194,8 @@ std::string TfJobCluster::why_refused(const Json& tfjob, const Invalid& error) c
   return problems.empty() ? error.what() : problems;
 }
 
-// A change that is refused is tried once, and again when the job has been suspended: then more may
-// change.
+// A refused change is tried once, and again when the job has been suspended, because more fields
+// may change then.
 void TfJobCluster::update_companion(const std::string& key, const Json& companion,
                                     const Json& tfjob) {
   const std::string attempt =
@@ -208,12 +210,13 @@ void TfJobCluster::update_companion(const std::string& key, const Json& companio
   is_new(tfjob, attempt);
 }
 
-// Returns false if no more than a suspension, which is a part of the change, could be done by now.
+// Returns false if only the suspension, which is a part of the change, could be written so far.
 bool TfJobCluster::change_companion(const std::string& key, Json companion, const Json& tfjob) {
   const Json wanted = companion_of(tfjob, settings_.gang_scheduler);
   Json changed = companion;
   changed["spec"] = wanted["spec"];
-  // A pod of a gang would wait for others of the gang: those that run are of none.
+  // A new pod of a gang would wait for the gang's other pods, but the running pods belong to no
+  // gang.
   if (!is_suspended(companion)) copy_policy(companion["spec"], changed["spec"]);
   changed["metadata"]["annotations"][kTfJobGenerationAnnotation] = generation_of(tfjob);
   try {
@@ -232,7 +235,7 @@ bool TfJobCluster::change_companion(const std::string& key, Json companion, cons
   return false;
 }
 
-// The pass in which it has gone makes another.
+// Deletes the companion. The pass that sees it gone creates another.
 void TfJobCluster::make_anew(const std::string& key, const Json& companion) {
   Client::RemoveOptions options;
   options.preconditions.uid = uid_of(companion);
@@ -257,7 +260,7 @@ void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
       member(member(member(tfjob, "spec"), "runPolicy"), "ttlSecondsAfterFinished");
   const auto completed = api::parse_time(string_or(tfjob["status"], "completionTime", ""));
   if (!seconds.is_number_integer() || !completed) return;
-  if (seconds.get<int64_t>() < 0) return;  // it is what the TFJob was refused for
+  if (seconds.get<int64_t>() < 0) return;  // the TFJob was refused because of it
   const api::Time due = plan::later_by(*completed, seconds.get<int64_t>());
   if (now() < due) return environment_.wake(key, due);
   Client::RemoveOptions options;
@@ -272,7 +275,7 @@ bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobSta
     const auto becomes = [&](const char* condition) {
       return status.is_true(condition) && !job.status.is_true(condition);
     };
-    // More may be changed, or its time to live has begun.
+    // Now more fields may be changed, or the time to live has begun.
     if (becomes("Suspended") || becomes("Finished")) environment_.wake(key_of(job), now());
   }
   return true;
@@ -283,7 +286,8 @@ void TfJobCluster::tell(const Json& tfjob, const api::TrainingJob& job,
   if (uid_of(tfjob) == job.tfjob.uid) write_status(tfjob, tfjob_status(tfjob, job, status, now()));
 }
 
-// A PUT has the UID and the version, so that no status of an earlier TFJob of this name is written.
+// The PUT carries UID and version, so that the status of an earlier TFJob of this name is not
+// written.
 void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
   const Json before = member(tfjob, "status");
   if (is_same(before, status)) return;

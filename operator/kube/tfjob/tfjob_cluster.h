@@ -23,10 +23,10 @@ class TfJobCluster final : public cluster::ForwardingCluster {
  public:
   struct Settings {
     TakenTfJobs taken = TakenTfJobs::none;
-    std::string gang_scheduler;  // as schedulingPolicy.gang, of all TFJobs; empty: none
+    std::string gang_scheduler;  // schedulingPolicy.gang of all TFJobs; empty: none
   };
 
-  // The training-operator counts these of its jobs.
+  // The counts of jobs that the training-operator has as metrics.
   enum class Count { created, deleted, successful, failed, restarted };
 
   using Counting = std::function<void(Count count, const std::string& name_space)>;
@@ -35,7 +35,7 @@ class TfJobCluster final : public cluster::ForwardingCluster {
   TfJobCluster(cluster::Cluster& inner, Transport& transport, Store<WholeObject>& training_jobs,
                Settings settings, Environment environment, Counting count);
 
-  // A Reflector fills it.
+  // A Reflector fills this store.
   Store<WholeObject>& tfjobs() { return tfjobs_; }
   // Returns the keys of the companions of all TFJobs in view.
   std::set<std::string> keys() const;
@@ -45,7 +45,7 @@ class TfJobCluster final : public cluster::ForwardingCluster {
 
  private:
   void tfjob_changed(const WholeObject* before, const WholeObject* after);
-  // Returns the TFJob whose companion has this key, if there is one that we run.
+  // Returns the TFJob whose companion has this key, if there is one and this operator runs it.
   std::optional<Json> tfjob_of(const std::string& key) const;
   // Returns the TFJob that the job belongs to.
   std::optional<Json> tfjob_of(const api::TrainingJob& job) const;
@@ -57,8 +57,8 @@ class TfJobCluster final : public cluster::ForwardingCluster {
   void update_companion(const std::string& key, const Json& companion, const Json& tfjob);
   bool change_companion(const std::string& key, Json companion, const Json& tfjob);
   void make_anew(const std::string& key, const Json& companion);
-  // These look up and remember what was said of a TFJob, or tried in vain; is_new() returns whether
-  // it is the first time.
+  // These functions look up and note what was said about a TFJob or tried without success; is_new()
+  // returns whether it is the first time.
   bool was_told(const Json& tfjob, const std::string& what) const;
   bool is_new(const Json& tfjob, const std::string& what);
   void end_in_time(const std::string& key, const Json& tfjob);
@@ -74,7 +74,7 @@ class TfJobCluster final : public cluster::ForwardingCluster {
   Store<WholeObject>& training_jobs_;
   Store<WholeObject> tfjobs_;
   mutable Mutex mutex_;
-  // The key of the companion leads to that of its TFJob, where the TFJob has a longer name.
+  // From the key of a companion to the key of its TFJob, if the TFJob's name is longer.
   std::map<std::string, std::string> long_names_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> told_ MUSTER_GUARDED_BY(mutex_);  // by UID
 };

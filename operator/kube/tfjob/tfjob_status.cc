@@ -17,10 +17,10 @@ constexpr const char* kResumed = "TFJobResumed";
 
 struct Named {
   const char* type;
-  const char* of_companion;  // the condition that says it first
-  const char* of_job;        // in the message, if it is true
+  const char* of_companion;  // the companion's condition that corresponds
+  const char* of_job;        // the message if the condition is true
 };
-// A job has them in this order, which decides between those of one second.
+// A job gets the conditions in this order; the order decides between conditions of the same second.
 constexpr Named kConditions[] = {
     {"Suspended", "Suspended", "is suspended"},
     {"Restarting", "Restarting", "is restarting"},
@@ -63,7 +63,7 @@ const char* type_of(const api::TrainingJob& job, api::Role role) {
   return "Evaluator";
 }
 
-// Replicas are still leaving.
+// Whether the job is being suspended: replicas are still leaving.
 bool is_being_suspended(const api::Condition& condition) {
   return condition.type == "Suspended" && !condition.status && condition.reason != "Resumed";
 }
@@ -84,14 +84,16 @@ void add_running(const Json& tfjob, const api::TrainingJob& job, const api::JobS
                                  "TFJob " + name_of(tfjob).key() + " is running.", since));
 }
 
-// Replicas that do not end by themselves, as ps, are stopped by a success and have succeeded.
+// Replicas that do not end by themselves, for example ps, are stopped when the job succeeds and
+// count as succeeded.
 Json counts_of(const api::ReplicaSpec& spec, const api::ReplicaStatus& counts, bool succeeded) {
   if (!succeeded)
     return {{"active", counts.ready}, {"succeeded", counts.succeeded}, {"failed", counts.failed}};
   return {{"active", 0}, {"succeeded", spec.replicas - counts.failed}, {"failed", counts.failed}};
 }
 
-// The message of a refused TFJob begins with this, so that it is known when its spec has changed.
+// Returns the beginning of the message of a refused TFJob. It shows later whether the spec has
+// changed.
 std::string refusal_of(const Json& tfjob) {
   return "Generation " + generation_of(tfjob) + " of this TFJob was refused: ";
 }
@@ -115,7 +117,7 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
                                    text_of(found->last_transition)));
   }
   add_running(tfjob, job, status, now, conditions);
-  // Conditions that are false come first, then Created, because its time is of another clock.
+  // False conditions come first, then Created, whose time comes from another clock.
   const auto place = [](const Json& one) {
     const bool follows = is_true(one) && one["type"] != "Created";
     return std::pair(is_true(one), follows ? one["lastTransitionTime"].get<std::string>() : "");

@@ -31,7 +31,7 @@ CopyLedger::CopyLedger(std::filesystem::path path) : path_(std::move(path)) {
   if (is_there(path_)) read(open(O_RDONLY));
 }
 
-// The folder may be one that others can write to.
+// Opens the file with care, because other users may be able to write to the folder.
 Descriptor CopyLedger::open(int flags) const {
   Descriptor file(::open(path_.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   if (!file) throw Unavailable("cannot open " + path_.string() + ": " + system_words(errno));
@@ -54,7 +54,7 @@ void CopyLedger::read(const Descriptor& file) {
     if (got > 0) text.append(bytes.data(), static_cast<size_t>(got));
   }
   entries_.clear();
-  // A last entry without an end was being written when the host failed.
+  // If the last entry has no end, the host failed while the entry was being written.
   for (size_t begin = 0, end; (end = text.find('\0', begin)) != std::string::npos;
        begin = end + 1) {
     if (end == begin) continue;
@@ -62,7 +62,7 @@ void CopyLedger::read(const Descriptor& file) {
       CopyEntry entry = parse_entry(text.substr(begin, end - begin));
       if (stays_inside(entry.name)) entries_.emplace(entry.name, entry);
     } catch (const Invalid&) {
-      continue;  // the rest of such an entry
+      continue;  // the rest of an unfinished entry
     }
   }
 }
@@ -80,7 +80,7 @@ void CopyLedger::lock(CopyWire& wire) {
 }
 
 void CopyLedger::add(const CopyEntry& entry) {
-  std::string text(1, '\0');  // ends what a failed host has left
+  std::string text(1, '\0');  // ends an unfinished entry
   text += to_text(entry) + '\0';
   entries_.emplace(entry.name, entry);
   for (std::string_view left = text; !left.empty();) {

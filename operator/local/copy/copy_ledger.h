@@ -10,22 +10,23 @@
 
 namespace muster::local {
 
-// Keeps, in a file beside a copied path, which files copies of that path have put on this host. One
-// copy at a time may add to it, also of several hosts that share the storage.
+// Records, in a file beside a copied path, the files that copies of this path have created on this
+// host. Only one copy at a time may add to the ledger, also among hosts that share the storage.
 class CopyLedger {
  public:
-  // Reads the file, if there is one. Throws Unavailable for one that is not this user's own: the
-  // names in it are those of files that may be replaced and removed.
+  // Reads the file, if it exists. Throws Unavailable if the file does not belong to this user,
+  // because files named in it may be replaced and removed.
   explicit CopyLedger(std::filesystem::path path);
 
-  // Waits until no other copy of the path goes on, and reads what that has added. Makes the file.
+  // Waits until no other copy of the path is under way, and reads the entries that the other copy
+  // has added. Creates the file.
   void lock(CopyWire& wire);
-  // Adds a file that is about to be put there. Precondition: the lock is held.
+  // Adds a file that is about to be created. Precondition: the lock is held.
   void add(const CopyEntry& entry);
 
-  // Whether a copy has put the file there, and it is as that left it.
+  // Whether a copy has created the file, and the file has not changed since.
   bool has(const CopyEntry& there) const;
-  // The names of all files that were put there at some time.
+  // Returns the names of all files that copies have ever created.
   std::set<std::string> names() const;
 
  private:
@@ -33,7 +34,7 @@ class CopyLedger {
   void read(const Descriptor& file);
 
   const std::filesystem::path path_;
-  Descriptor file_;  // once it is locked
+  Descriptor file_;  // open once the file is locked
   std::unordered_multimap<std::string, CopyEntry> entries_;
 };
 

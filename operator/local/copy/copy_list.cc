@@ -89,7 +89,7 @@ class Lister {
   const std::string where_;
   std::optional<Identity> but_;
   Copy copy_;
-  std::vector<Identity> around_;  // the folders that the present one lies in
+  std::vector<Identity> around_;  // the folders that contain the present one
 };
 
 }  // namespace
@@ -99,7 +99,7 @@ std::vector<Copy> list_copies(const std::vector<CopyPath>& paths, const fs::path
   std::vector<Copy> copies;
   for (const auto& [path, where] : paths) {
     fs::path whole = (below / path).lexically_normal();
-    if (!whole.has_filename()) whole = whole.parent_path();  // it ended in a slash
+    if (!whole.has_filename()) whole = whole.parent_path();  // the path ended in a slash
     copies.push_back(Lister(where, but).list(whole));
   }
   return copies;
@@ -139,7 +139,7 @@ fs::path ledger_path(const fs::path& path) {
 }
 
 fs::path part_path(const fs::path& path, bool is_folder) {
-  // In the folder, which may be a file system of its own.
+  // Inside the folder, because the folder may be a separate file system.
   if (is_folder) return path / kPart;
   return path.parent_path() / ("." + path.filename().string() + kPart);
 }

@@ -13,42 +13,44 @@ namespace muster::local {
 // A path that a user wants to be copied to hosts.
 struct CopyPath {
   std::string path;
-  std::string where;  // it was said: "hosts.yaml:3: copy[0]"
+  std::string where;  // the place in the user's file, for example "hosts.yaml:3: copy[0]"
 };
 
-// A file or folder that a host is to have as it is here.
+// A file or folder to copy to a host.
 struct CopyEntry {
-  std::string name;  // below the copied path; "" for that path itself
+  std::string name;  // path below the copied path; "" for the copied path itself
   bool is_folder = false;
-  uint64_t size = 0;     // of a file, as all that follows
-  int64_t modified = 0;  // in nanoseconds since 1970
-  mode_t mode = 0;       // its permissions
+  uint64_t size = 0;     // only for files, like the members below
+  int64_t modified = 0;  // nanoseconds since 1970
+  mode_t mode = 0;       // permissions
 };
 
-// One copied path, with all that is in it.
+// One copied path, with its content.
 struct Copy {
-  std::filesystem::path source;    // here
-  std::filesystem::path path;      // on the hosts; absolute
-  std::vector<CopyEntry> entries;  // a folder comes before what is in it, so `path` itself first
+  std::filesystem::path source;    // path on this machine
+  std::filesystem::path path;      // path on the hosts; absolute
+  std::vector<CopyEntry> entries;  // a folder comes before its content, so `path` itself is first
 };
 
-// Lists what is at the paths, which count from the folder `below`. Links are followed, so that a
-// host gets the files that they lead to. The folder `but` is left out, and so are folders with
-// Python's compiled files and what a copy keeps for itself. Throws Invalid, saying where a path was
-// wanted, for what is not there or is neither file nor folder, and for links that lead in a circle.
+// Lists the content of the paths; relative paths begin at the folder `below`. Links are followed,
+// so that a host gets the files that they lead to. Left out are the folder `but`, folders with
+// Python's compiled files, and the files that a copy creates for itself. Throws Invalid, naming the
+// place where the path was given, for a path that does not exist or is neither file nor folder, and
+// for links that lead in a circle.
 std::vector<Copy> list_copies(const std::vector<CopyPath>& paths,
                               const std::filesystem::path& below, const std::filesystem::path& but);
 
-// Returns what is at `path`, or at the end of a link there, as an entry of that name; nothing where
-// nothing is. Throws Invalid if it is neither file nor folder, Unavailable if nobody may look.
+// Returns the file or folder at `path`, or at the end of a link there, as an entry with this name;
+// nothing if `path` does not exist. Throws Invalid if it is neither file nor folder; Unavailable if
+// it cannot be read.
 std::optional<CopyEntry> look_at(const std::filesystem::path& path, const std::string& name);
 
-// Whether two files, here and on a host, are taken for the same: by size, time of modification and
-// whether they may be executed. A host may keep times in whole seconds.
+// Whether a file here and a file on a host count as the same: their size, time of modification and
+// permission to execute are equal. A host may store times in whole seconds.
 bool is_same(const CopyEntry& here, const CopyEntry& there);
 
-// Two files that a host keeps for a copied path. The first says what earlier copies have put there;
-// the second is the file that is being received.
+// The paths of two files that a host keeps for a copied path: the ledger of the files that copies
+// have created, and the file that is being received.
 std::filesystem::path ledger_path(const std::filesystem::path& path);
 std::filesystem::path part_path(const std::filesystem::path& path, bool is_folder);
 

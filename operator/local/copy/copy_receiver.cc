@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file that is being received. It is removed unless it comes whole.
+// A file that is being received. The file is removed unless it is received completely.
 class Part {
  public:
   Part(fs::path path, const fs::path& target, const CopyEntry& entry)
@@ -65,7 +65,7 @@ class Part {
   Descriptor file_;
 };
 
-// Waits until all that was written to the file system of `folder` is on its disk.
+// Waits until everything written to the file system of `folder` is on its disk.
 void sync(const fs::path& folder) {
   const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!file || ::syncfs(file.get()) != 0)
@@ -108,7 +108,7 @@ class Receiver {
 
   fs::path at(const std::string& name) const { return name.empty() ? path_ : path_ / name; }
 
-  // Finds out what is to be done. Throws Unavailable for what stands in the way.
+  // Finds out which files to receive and to remove. Throws Unavailable if a file is in the way.
   void compare() {
     lacking_.clear();
     absent_folders_.clear();
@@ -172,7 +172,7 @@ class Receiver {
     remove_stale();
   }
 
-  // With the folders that are empty then, but for those that are sent.
+  // Removes stale files, and folders that are empty afterwards, except the sent folders.
   void remove_stale() {
     std::unordered_set<std::string> sent = {""};
     for (const CopyEntry& entry : entries_)
@@ -190,7 +190,7 @@ class Receiver {
     wire_.receive(entry.size, [&](std::string_view bytes) { part.write(bytes); });
     if (const std::string end = wire_.hear(); end != "whole")
       throw Invalid("expected the end of " + at(entry.name).string() + ", found \"" + end + "\"");
-    // Hours may lie between the comparison and this.
+    // The comparison may be hours old by now.
     if (is_there(at(entry.name)) && !was_copied(entry.name))
       throw Unavailable(conflict(at(entry.name), "a file that has come there meanwhile"));
     ledger_.add(entry);
@@ -203,7 +203,7 @@ class Receiver {
   CopyLedger ledger_;
   std::vector<CopyEntry> entries_;
   std::vector<size_t> lacking_, absent_folders_, unsure_;  // indexes of entries
-  std::vector<std::string> stale_;                         // names of earlier ones
+  std::vector<std::string> stale_;                         // names of files that are no longer sent
 };
 
 }  // namespace
@@ -221,12 +221,12 @@ void receive_copies(CopyWire& wire) {
         throw Invalid("expected an absolute path, found \"" + text + "\"");
     }
   } catch (const BrokenWire&) {
-    return;  // its end
+    return;  // the wire has ended
   } catch (const std::exception& error) {
     try {
       wire.say(std::string("problem ") + error.what());
     } catch (const Unavailable&) {
-      return;  // nobody is there any more
+      return;  // the other end is gone
     }
   }
 }

@@ -6,16 +6,16 @@
 
 namespace muster::local {
 
-// A host says this first.
+// The first words of a host.
 inline constexpr const char* kCopyGreeting = "muster-host: copies\n";
 
-// Makes this host have what the other end of the wire sends, until that ends. Each file appears as
-// a whole, by one rename. What earlier copies have put here, and what is as they left it, is
-// replaced; and removed once it is no longer sent. Anything else stays as it is: files beside those
-// that are sent are left alone, and one in the way of another content is a problem, before anything
-// is written for that path. Says what stops it over the wire. Of a file that was not received in
-// whole nothing stays; where this process was killed meanwhile, the next copy of the path removes
-// it.
+// Writes the files that the other end of the wire sends, until that end closes the wire. Each file
+// appears as a whole, by one rename. A file that an earlier copy has created, and that has not
+// changed since, is replaced, or removed if it is no longer sent. All other files stay unchanged:
+// files that are not sent are left alone, and a different file in the place of a sent file is a
+// problem, which is reported before anything is written for that path. Sends its problems over the
+// wire. A file that was not received completely is removed; if this process was killed, the next
+// copy of the path removes it.
 void receive_copies(CopyWire& wire);
 
 }  // namespace muster::local

@@ -69,7 +69,7 @@ class Sender {
   Sent sent() const { return sent_; }
 
  private:
-  // Looks whether files that no copy has put there have the same content.
+  // Checks whether files on the host that no copy has created have the same content.
   void agree(const Copy& copy) {
     std::vector<std::pair<const CopyEntry*, std::string>> unsure;
     while (const auto words = wire_.hear_one_of("digest")) {
@@ -110,7 +110,7 @@ class Sender {
 
   CopyWire& wire_;
   CopyProgress& progress_;
-  fs::path now_;  // what is copied
+  fs::path now_;  // the path being copied
   Sent sent_;
 };
 

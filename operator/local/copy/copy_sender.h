@@ -9,9 +9,9 @@
 
 namespace muster::local {
 
-// How far copying to all hosts is. Several threads add to it.
+// The progress of copying to all hosts. Several threads add to it.
 struct CopyProgress {
-  std::atomic<uint64_t> wanted{0};  // bytes that hosts have said that they lack
+  std::atomic<uint64_t> wanted{0};  // bytes that hosts have asked for
   std::atomic<uint64_t> sent{0};
 };
 
@@ -20,10 +20,10 @@ struct Sent {
   uint64_t bytes = 0;
 };
 
-// Makes the host at the other end of the wire, which runs receive_copies(), have all copies, and
-// `folder`, of which nothing is looked at. Returns what it has been sent. Throws BrokenWire, naming
-// the path that was being copied, or Unavailable with what stands in the way: on the host, or here,
-// as a file that changes meanwhile.
+// Copies all copies to the host at the other end of the wire, which runs receive_copies(), and
+// makes it create `folder` without looking into it. Returns the amount sent. Throws BrokenWire,
+// naming the path that was being copied; or Unavailable with the problem on the host or on this
+// machine, for example a file that changes while it is sent.
 Sent send_copies(CopyWire& wire, const std::filesystem::path& folder,
                  const std::vector<Copy>& copies, CopyProgress& progress);
 

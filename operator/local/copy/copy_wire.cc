@@ -48,7 +48,7 @@ void CopyWire::send(std::string_view bytes) {
     const ssize_t sent = ::write(out_, bytes.data(), std::min(bytes.size(), kLongestText));
     if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
     if (sent < 0 && errno != EAGAIN && errno != EINTR)
-      for (;;) hear();  // why it takes no more, or that it has ended
+      for (;;) hear();  // throws why the host accepts no more, or that the wire has ended
   }
 }
 

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr size_t kLongestRequest = size_t{8} << 20;
 constexpr size_t kPorts = 512;
 
-// Reads up to the end of the line and not further: what follows are bytes of their own meaning.
+// Reads up to the end of the line and not further, because the bytes after it have another meaning.
 std::string read_request() {
   std::string line;
   char byte = 0;
@@ -71,7 +71,7 @@ std::string problem_of(const SurveyRequest& request, const fs::path& trainer) {
   return "";
 }
 
-// Returns what arrived: nothing at the end of the input.
+// Returns the bytes that arrived; nothing at the end of the input.
 std::optional<std::string> read_orders() {
   char bytes[256];
   const ssize_t got = ::read(STDIN_FILENO, bytes, sizeof bytes);
@@ -89,7 +89,8 @@ int wait_for(Process& process) {
   }
 }
 
-// Returns its exit code; nothing if whoever started it has gone, or this process is to end.
+// Returns the exit code of the process; nothing if the other end has gone or this process should
+// end.
 std::optional<int> follow_orders(Process& process, const Descriptor& signals) {
   pollfd watched[] = {
       {STDIN_FILENO, POLLIN, 0}, {process.descriptor(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
@@ -103,7 +104,7 @@ std::optional<int> follow_orders(Process& process, const Descriptor& signals) {
     if (!orders) return std::nullopt;
     if (orders->find(kTerminate) == std::string::npos) continue;
     process.signal(SIGTERM);
-    process.signal(SIGCONT);  // one that is stopped hears nothing else
+    process.signal(SIGCONT);  // a stopped process gets no other signal
   }
 }
 

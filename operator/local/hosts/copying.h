@@ -10,9 +10,9 @@
 
 namespace muster::local {
 
-// Makes each host have the copies, and the folder `folder`, of which nothing is looked at. Calls
-// `meanwhile` now and then. Returns a line for each host that was sent something, and for each that
-// cannot be used because this failed: that one is taken out of `usable`.
+// Copies `copies` to each host, and creates the folder `folder` there without looking into it.
+// Calls `meanwhile` from time to time. Returns a line for each host that something was sent to, and
+// for each host that failed; a failed host is removed from `usable`.
 std::vector<std::string> copy_to_hosts(const HostsFile& file, const std::filesystem::path& folder,
                                        const std::vector<Copy>& copies,
                                        std::vector<KnownHost>& usable,

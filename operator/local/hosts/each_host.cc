@@ -42,7 +42,7 @@ class Working {
     --threads_;
     changed_.notify_one();
   }
-  // Waits for the next one's end, but not long. Returns whether any still works.
+  // Waits a short time for the next thread to end. Returns whether any thread still works.
   bool wait() {
     MutexLock lock(mutex_);
     if (threads_ > 0) changed_.wait_for(lock, kMeanwhileEvery);

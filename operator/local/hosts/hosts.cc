@@ -89,7 +89,7 @@ const KnownHost& Hosts::at(const std::string& name) const {
 
 void Hosts::settle(const std::string& name, Addresses& addresses) const {
   const KnownHost& host = at(name);
-  // Also its own earlier ones: a process that was lost may still listen there.
+  // The replica's own earlier ports are taken too: a lost process may still listen on them.
   std::set<int> taken;
   for (const auto& [server, port] : addresses.ports) taken.insert(port);
   std::vector<int> free;

@@ -49,8 +49,8 @@ HostsFile load_hosts(const std::filesystem::path& path) {
 
 std::vector<std::string> ssh_command(const HostsFile& file, const Host& host) {
   std::vector<std::string> command = file.ssh;
-  // ssh takes the first of two options of one name, so that the options in the file win.
-  // A connection that several replicas share would take all with it when its first one ends.
+  // ssh takes the first of two options of one name, so that the options in the file win. A
+  // connection shared by several replicas would end for all of them when the first one ends.
   for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=3",
                              "ServerAliveCountMax=3", "ControlPath=none"})
     command.insert(command.end(), {"-o", option});

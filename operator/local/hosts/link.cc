@@ -39,13 +39,13 @@ LinkOrder read_link_order(const std::filesystem::path& path) {
   return order;
 }
 
-// This is what the other side has said of the replica so far.
+// What the other side has reported about the replica so far.
 struct Reports {
-  bool has_begun = false;  // there has been any report
+  bool has_begun = false;  // whether any report has come
   std::optional<int> exit_code;
   std::string problem;
-  std::string last_line;   // of anything else: ssh's own words
-  std::string part;        // of a line that has not ended
+  std::string last_line;   // last line that is not a report: ssh's own words
+  std::string part;        // part of an unfinished line
   bool is_to_end = false;  // SIGTERM has come
 };
 

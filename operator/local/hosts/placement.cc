@@ -75,7 +75,7 @@ int Placement::waiting_before(const Place& place, Clock::time_point now) const {
 
 Placement::Begins Placement::begin(const std::string& name, Clock::time_point now) {
   Place& place = places_.at(name);
-  place.runs = false;  // if it could not be started after an earlier call
+  place.runs = false;  // an earlier call may not have led to a start
   const bool was_lost = std::exchange(place.was_lost, false);
   const bool wants_another =
       was_lost || is_avoided(place.host, now) || running_on(place.host) >= slots_[place.host];

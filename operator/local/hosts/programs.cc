@@ -24,11 +24,11 @@ namespace fs = std::filesystem;
 constexpr const char* kLacks = "muster-host: lacks";
 constexpr const char* kAt = "muster-host: at ";
 
-// A host runs this by its sh. It takes the files as an archive on its standard input, if it lacks
-// them, and says so; then where they are. Hosts that share the folder may do so at the same time:
-// the first one's counts. The programs are begun by the dynamic linker that came with them, which
-// takes the libraries beside it. Folders go that no job has used for three months, and parts whose
-// script was killed.
+// A host runs this script with its sh. If the host lacks the files, the script says so and reads
+// them as an archive from its standard input; then it prints their folder. Hosts that share the
+// folder may run the script at the same time: the first result is used. The programs are started by
+// the copied dynamic linker, which uses the copied libraries. The script removes folders that no
+// job has used for three months, and unfinished parts of scripts that were killed.
 constexpr const char* kScript = R"sh(set -e; umask 022
 b="${XDG_CACHE_HOME:-$HOME/.cache}/muster"; d="$b/programs-DIGEST"; mkdir -p "$b"
 find "$b" -maxdepth 1 -name "programs.part-*" -mmin +120 -exec rm -rf {} + || :
@@ -55,7 +55,7 @@ std::string replaced(std::string text, const std::string& word, const std::strin
   return text;
 }
 
-// Returns up to so many bytes of what a process writes; none at its end.
+// Returns some bytes of a process's output; none at its end.
 std::string read_some(const Descriptor& from) {
   std::string bytes(size_t{1} << 16, '\0');
   while (true) {
@@ -104,7 +104,7 @@ void send_archive(const Programs& programs, CopyWire& wire) {
     throw Unavailable("tar, of the programs here, has ended with " + std::to_string(code));
 }
 
-// Returns whether anything was sent, and sets where the programs are.
+// Returns whether anything was sent, and sets host.muster to the path of the program.
 bool send_to(const Programs& programs, const HostsFile& file, Host& host) {
   std::string script = replaced(kScript, "DIGEST", programs.digest);
   script = replaced(script, "COUNT", std::to_string(programs.files.size()));

@@ -12,15 +12,15 @@ namespace muster::local {
 // `muster run --hosts` starts `muster host` on a host by ssh, and they talk as follows. The request
 // is one line of JSON on the standard input of `muster host`.
 //
-// `muster host survey` answers by one line of JSON on its standard output, and ends.
+// `muster host survey` answers with one line of JSON on its standard output, and ends.
 //
-// `muster host run` runs one replica, the output of which is its own standard output. Bytes follow
-// the request: kBeat at least every kBeatPeriod, kTerminate once the replica is to leave. Where no
-// byte comes for kPatience, or the input ends, the replica is killed. Lines of the standard error
-// that begin with kReport say how it goes: "started", "exit <code>" at its end, or "problem
-// <words>" if it could not be started.
+// `muster host run` runs one replica, and writes the replica's output to its own standard output.
+// After the request it reads bytes: kBeat at least every kBeatPeriod, and kTerminate when the
+// replica should leave. If no byte comes for kPatience, or the input ends, the replica is killed.
+// Lines of standard error that begin with kReport report the replica's state: "started", "exit
+// <code>" at its end, or "problem <words>" if it could not be started.
 inline constexpr int kHostProtocol = 1;
-// Returns the value as the line that is sent, with its end.
+// Returns the value as a line to send, with its line end.
 std::string to_line(const Json& value);
 inline constexpr char kBeat = '.';
 inline constexpr char kTerminate = 't';
@@ -28,34 +28,34 @@ inline constexpr const char* kReport = "muster-host: ";
 inline constexpr std::chrono::seconds kBeatPeriod{2};
 inline constexpr std::chrono::seconds kPatience{30};
 
-// A replica on another host is started with this.
+// The request to start a replica on another host.
 struct HostRequest {
-  std::vector<std::string> command;  // kTrainer in the first place: the host's muster-trainer
-  std::map<std::string, std::string> environment;  // in place of the host's own
+  std::vector<std::string> command;  // kTrainer as the first word means the host's muster-trainer
+  std::map<std::string, std::string> environment;  // replaces the host's variables
   std::string directory;                           // its working directory
 };
 inline constexpr const char* kTrainer = "muster-trainer";
 Json to_json(const HostRequest& request);
-// Throws Invalid if the line is no such request, or of another protocol.
+// Throws Invalid if the line is not such a request, or has another protocol.
 HostRequest parse_host_request(const std::string& line);
 
-// A host is asked this before anything is started there.
+// The request that a host must answer before anything is started there.
 struct SurveyRequest {
-  std::string folder;                // that all hosts share, and
-  std::string file;                  // a file in it, which
-  std::string content;               // has this content
-  std::string address;               // that is to be the host's own
-  std::vector<std::string> folders;  // others that must be there
+  std::string folder;                // a folder that all hosts must share
+  std::string file;                  // a file in `folder`
+  std::string content;               // the content of `file`
+  std::string address;               // must be an address of the host
+  std::vector<std::string> folders;  // other folders that must exist
   bool trainer = false;              // whether muster-trainer is needed
 };
 Json to_json(const SurveyRequest& request);
 SurveyRequest parse_survey_request(const std::string& line);
 
-// A host says this of itself.
+// A host's answer about itself.
 struct HostFacts {
-  int cpus = 1;            // that a process there may use
-  int gpus = 0;            // that its NVIDIA driver shows
-  std::vector<int> ports;  // on which nobody listens
+  int cpus = 1;            // processors that a process may use
+  int gpus = 0;            // GPUs that its NVIDIA driver shows
+  std::vector<int> ports;  // free ports
   std::string problem;     // why no replica can run there, or ""
 };
 Json to_json(const HostFacts& facts);

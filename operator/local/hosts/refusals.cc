@@ -9,8 +9,8 @@ namespace muster::local {
 
 namespace {
 
-// OpenSSH's client says one of these, in any language of the system, when the connection ends
-// before it is let in.
+// OpenSSH's client prints one of these texts, in any language of the system, if the connection ends
+// before it is accepted.
 bool tells_of_a_refusal(const std::string& line) {
   const auto says = [&](const char* words) { return line.find(words) != std::string::npos; };
   return says("kex_exchange_identification: ") || says("Connection reset by ") ||

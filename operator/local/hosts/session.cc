@@ -50,7 +50,7 @@ Session::Session(const std::vector<std::string>& command, Output output) {
   pid_ = ::fork();
   if (pid_ < 0) throw Unavailable("cannot start " + name + ": " + system_words(errno));
   if (pid_ == 0) {
-    ::setpgid(0, 0);  // signals to our group are ours to pass on
+    ::setpgid(0, 0);  // the parent decides which signals to pass on
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(137);
     restore_signals();
@@ -85,7 +85,7 @@ bool Session::read_some(const Descriptor& from, std::string& text) {
 }
 
 int Session::end() {
-  constexpr int kMomentMs = 200;  // a process has closed its output a little before it has ended
+  constexpr int kMomentMs = 200;  // a process closes its output shortly before its end
   if (pid_ != 0) {
     const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
     pollfd ended{process.get(), POLLIN, 0};

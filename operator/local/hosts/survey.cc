@@ -56,18 +56,20 @@ void require_distinct(const std::vector<std::string>& ips, size_t i) {
     if (ips[other] == ips[i])
       throw Unavailable("expected an address of its own, found " + ips[i] + " of an earlier host");
     if (is_loopback(ips[other]) != is_loopback(ips[i]) && !ips[other].empty())
-      throw Unavailable("expected an address that other hosts reach, or none that they do, found " +
-                        ips[i] + " beside " + ips[other]);
+      throw Unavailable(
+          "expected an address that other hosts can reach (or loopback addresses for all hosts), "
+          "found " +
+          ips[i] + " beside " + ips[other]);
   }
 }
 
 struct Answer {
   std::string output, errors;
-  bool is_whole = false;  // or else time was up
+  bool is_whole = false;  // false: the time was over first
   int code = 0;
 };
 
-// Returns false at the end, and once it is too long.
+// Returns false at the end, and once `to` is too long.
 bool read_some(const Descriptor& from, std::string& to) {
   return Session::read_some(from, to) && to.size() <= kLongestAnswer;
 }

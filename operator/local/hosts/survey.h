@@ -8,16 +8,16 @@
 
 namespace muster::local {
 
-// A host that may be used: it has answered, and nothing stands in the way.
+// A host that can be used: it has answered, and has no problem.
 struct KnownHost {
-  Host host;  // with its slots
+  Host host;  // with the final number of slots
   std::string ip;
   HostFacts facts;
 };
 
 struct Survey {
   std::vector<KnownHost> usable;
-  std::vector<std::string> notes;  // why another host is not used, a line each
+  std::vector<std::string> notes;  // a line for each host that is not used, with the reason
 };
 
 // Asks hundreds of hosts at once, each for half a minute at most; `request` needs no address.

@@ -27,9 +27,10 @@ constexpr int kLastPort = 32000;
 constexpr const char* kThisMachine = "127.0.0.1";
 constexpr const char* kAnywhere = "0.0.0.0";
 
-// Keeps the port for this process as long as it lives. Returns false if another process keeps it:
-// a `muster run` that has chosen it, and none of its servers may listen yet. What is kept is a name
-// that only one socket of this machine can have; if there is no descriptor for it, nothing is.
+// Reserves the port for this process as long as it lives. Returns false if another process has
+// reserved it: another `muster run` has chosen the port, although its server may not listen yet.
+// The reservation is a socket name that only one socket of this machine can have. Without a free
+// descriptor nothing is reserved.
 bool claim(int port) {
   static Mutex mutex;
   static std::map<int, Descriptor> claimed;
@@ -40,7 +41,7 @@ bool claim(int port) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = "muster port " + std::to_string(port);
-  std::ranges::copy(name, address.sun_path + 1);  // after a zero: it is no file
+  std::ranges::copy(name, address.sun_path + 1);  // after a zero byte: the name is not a file
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
     return errno != EADDRINUSE;

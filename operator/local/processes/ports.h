@@ -6,11 +6,11 @@
 
 namespace muster::local {
 
-// The servers of a job listen here, each by its name: "chief-0" for its peers, "chief-0/http" for
-// /healthz and so on.
+// The addresses at which the servers of a job listen, by name: "chief-0" is for the replica's
+// peers, "chief-0/http" for /healthz and so on.
 struct Addresses {
   std::map<std::string, int> ports;
-  std::map<std::string, std::string> hosts;  // IP addresses by replica; 127.0.0.1 where left out
+  std::map<std::string, std::string> hosts;  // IP addresses by replica; if left out: 127.0.0.1
 
   // Returns "IP:port", or "[IP]:port" of IPv6. Precondition: the name has a port.
   std::string of(const std::string& name) const;
@@ -22,26 +22,26 @@ struct Addresses {
 // limit of this process does not let it find out.
 bool is_port_free(int port, const char* ip = "127.0.0.1");
 
-// Returns so many ports, in no order, on which a server could listen now at any address. Throws
-// Unavailable if there are fewer.
+// Returns `count` ports, in no order, on which a server could listen now at any address. Throws
+// Unavailable if fewer are free.
 std::vector<int> free_ports(size_t count);
 
-// A port that another process held, so that another one was chosen for this name.
+// A changed port: another process held the old one.
 struct MovedPort {
   std::string name;
   int from;
   int to;
 };
 
-// Chooses ports for the names that have none yet; the servers of the other names may run. Throws
+// Chooses ports for the names without a port; the servers of the other names may be running. Throws
 // Unavailable if no port is free.
 void add_ports(const std::vector<std::string>& names, std::map<std::string, int>& ports);
 
 // Keeps each name's port in `ports` if it is free, else chooses a free one; other names are
 // dropped. Chosen ports lie below the range from which the kernel takes the local ports of outgoing
-// connections, so that it cannot give them away between now and a server's start; nor does another
-// `muster run` of this machine choose them as long as this process lives. Precondition:
-// none of the names' servers runs. Throws Unavailable if no port is free.
+// connections, so that the kernel cannot use them before a server starts. Other `muster run`s on
+// this machine do not choose them either, as long as this process lives. Precondition: no server of
+// these names runs. Throws Unavailable if no port is free.
 std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
                                     std::map<std::string, int>& ports);
 

@@ -25,10 +25,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIGKILL
+// Time for a group to end after SIGKILL.
+constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);
 
-// Everything the child needs, made before the fork: after it, in a program that has threads, only
-// async-signal-safe calls are allowed.
+// Everything that the child needs, prepared before the fork. After a fork in a program with
+// threads, only async-signal-safe calls are allowed.
 struct Prepared {
   std::string program;
   std::vector<char*> arguments;
@@ -84,8 +85,8 @@ std::vector<std::string> marks_in(const std::vector<std::string>& environment) {
   return marks;
 }
 
-// Kills the rest of the group before the leader is reaped: until then the group's number is its
-// own. Kills then what the replica has started in other groups.
+// Kills the rest of the group before the leader is reaped, because until then no other group can
+// have its number. Then kills the processes that the replica has started in other groups.
 std::optional<int> reap(pid_t pid, bool block, const std::vector<std::string>& marks) {
   siginfo_t info{};
   int result;
@@ -130,7 +131,8 @@ Process::Process(const Launch& launch)
   const pid_t pid = ::fork();
   if (pid < 0) throw Unavailable("cannot start " + name + ": " + words_of_fork(errno));
   if (pid == 0) become(prepared);
-  ::setpgid(pid, pid);  // whoever is first; the group must exist before anybody signals it
+  // Parent and child both call this: the group must exist before a signal is sent to it.
+  ::setpgid(pid, pid);
   try {
     pidfd_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (!pidfd_) throw Unavailable("cannot watch " + name + ": " + system_words(errno));

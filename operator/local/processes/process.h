@@ -10,13 +10,14 @@
 
 namespace muster::local {
 
-// The command and the surroundings with which a process starts.
+// The command, the environment and the files with which a process starts.
 struct Launch {
   std::vector<std::string> command;  // not empty; command[0] without a slash is looked up in PATH
-  std::vector<std::string> environment;  // NAME=value, the whole of it
+  std::vector<std::string> environment;  // the whole environment, as NAME=value
   std::filesystem::path directory;       // its working directory
-  std::filesystem::path log;             // stdout and stderr are appended here; "": to our stdout
-  std::filesystem::path pid_file;  // holds its ProcessIdentity before its first instruction, or ""
+  std::filesystem::path log;             // file to append stdout and stderr to; "": our stdout
+  // File that gets its ProcessIdentity before its first instruction; "": none.
+  std::filesystem::path pid_file;
 };
 
 // A child process that leads a process group of its own. It never outlives its parent: the kernel
@@ -37,9 +38,9 @@ class Process {
   int descriptor() const { return pidfd_.get(); }
   // Sends the signal to the whole group.
   void signal(int number) const;
-  // Returns the exit code (128 + n for signal n) once the process has ended; then kills what is
-  // left of its group, and what a replica has started in other groups, and removes its pid file.
-  // Does not block.
+  // Returns the exit code (128 + n for signal n) once the process has ended; then kills the rest of
+  // its group and the processes that the replica has started in other groups, and removes the pid
+  // file. Does not block.
   std::optional<int> collect();
 
  private:

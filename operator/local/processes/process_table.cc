@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process may end while its files are read: then the result is what was read until then.
+// If the process ends while its files are read, returns the part that was read.
 std::string read_proc(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
@@ -64,7 +64,7 @@ bool has_ended(char state) {
 }
 
 bool has_variables(pid_t pid, const std::vector<std::string>& marks) {
-  // Each variable ends with a zero; the first one has one before it here.
+  // Each variable ends with a zero byte; here the first one also has a zero byte before it.
   const std::string environment =
       std::string(1, '\0') + read_proc("/proc/" + std::to_string(pid) + "/environ");
   return std::ranges::all_of(marks, [&](const std::string& mark) {
@@ -91,7 +91,7 @@ std::vector<pid_t> members_of(pid_t group) {
   return living([&](pid_t, const Stat& stat) { return stat.group == group; });
 }
 
-// Returns how many they are.
+// Returns the number of processes.
 int kill_each(const std::vector<pid_t>& processes) {
   for (const pid_t pid : processes) ::kill(pid, SIGKILL);
   return static_cast<int>(processes.size());

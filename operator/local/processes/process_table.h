@@ -17,7 +17,7 @@ struct ProcessIdentity {
 
   // Returns "1234 567890 2c1f...": the pid first, for people and for `kill`.
   std::string text() const;
-  // Returns nothing if `text` is not of that form.
+  // Returns nothing if `text` does not have the form of text().
   static std::optional<ProcessIdentity> parse(const std::string& text);
   // Returns nothing if there is no such process.
   static std::optional<ProcessIdentity> of(pid_t pid);
@@ -30,14 +30,14 @@ bool is_alive(const ProcessIdentity& process);
 // Returns true while a process of this group runs; zombies have ended.
 bool is_group_alive(pid_t group);
 
-// Sends SIGKILL to what is left of the group that `leader` led: to the whole group while the leader
-// is alive, else to those members that have `mark` ("NAME=value") in their environment, since the
-// group number may belong to other processes by now. Returns how many processes were there.
+// Sends SIGKILL to the rest of `leader`'s process group: to the whole group while the leader is
+// alive; otherwise only to members that have `mark` ("NAME=value") in their environment, because
+// the group number may belong to other processes by now. Returns the number of these processes.
 int kill_group(const ProcessIdentity& leader, const std::string& mark);
 
-// Sends SIGKILL to all other processes that have all of `marks` in their environment: those that a
-// replica has started in a group of their own, as torchrun does. Returns how many were there; none
-// if there are no marks.
+// Sends SIGKILL to all other processes that have all of `marks` in their environment: processes
+// that a replica has started in a separate group, as torchrun does. Returns their number; 0 if
+// there are no marks.
 int kill_marked(const std::vector<std::string>& marks);
 
 }  // namespace muster::local

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a process that runs in a replica has a value of its own.
+// Whether each replica has its own value of this variable.
 bool is_of_a_replica(std::string_view name) {
   return std::ranges::any_of(variables(), [&](const Variable& variable) {
     return variable.name == name && variable.setter != Setter::user &&

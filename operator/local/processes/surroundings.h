@@ -6,12 +6,12 @@
 namespace muster::local {
 
 // Returns this process's environment without the variables that Muster sets for each replica, and
-// with those that make logs readable: MUSTER_LOG_FORMAT=text and PYTHONUNBUFFERED=1, unless they
-// are set.
+// with two variables that make logs readable, unless they are set: MUSTER_LOG_FORMAT=text and
+// PYTHONUNBUFFERED=1.
 std::vector<std::string> inherited_environment();
 
-// Sets a variable of an environment, a list of NAME=value; with `overwrite` false only where there
-// is none of that name.
+// Sets a variable of an environment, a list of NAME=value; with `overwrite` false, only if the
+// variable is not set.
 void set_variable(std::vector<std::string>& environment, const std::string& name,
                   const std::string& value, bool overwrite);
 

@@ -85,7 +85,7 @@ TEST(MusterLogs, refuse_a_name_that_no_replica_has_and_list_those_there_are) {
     EXPECT_EQ(logs->wait(), kBadInput);
     EXPECT_THAT(
         logs->output(),
-        AllOf(HasSubstr("expected one of: chief-0, muster, ps-0; or a role of theirs; found "
+        AllOf(HasSubstr("expected one of: chief-0, muster, ps-0; or one of their roles; found "
                         "\"nosuch\""),
               Not(HasSubstr("from chief"))));
   }

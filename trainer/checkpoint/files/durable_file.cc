@@ -19,7 +19,7 @@ namespace muster::checkpoint {
 
 namespace {
 constexpr size_t kBlock = 1 << 20;
-constexpr size_t kAlignment = 4096;  // of offsets, sizes and memory of direct writes
+constexpr size_t kAlignment = 4096;  // alignment of offsets, sizes and memory of direct writes
 
 std::byte* map_block() {
   void* block = ::mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -42,7 +42,7 @@ void DurableFile::open() {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   descriptor_ = ::open(path_.c_str(), kFlags | O_DIRECT, 0666);
   if (descriptor_ < 0 && errno == ENOENT) {
-    look_anew(path_.parent_path());  // another host has made the folder
+    look_anew(path_.parent_path());  // another host has created the folder
     descriptor_ = ::open(path_.c_str(), kFlags | O_DIRECT, 0666);
   }
   if (descriptor_ < 0 && errno == EINVAL) {
@@ -52,7 +52,7 @@ void DurableFile::open() {
     descriptor_ = ::open(path_.c_str(), kFlags, 0666);
   }
   if (descriptor_ >= 0) return;
-  finished_ = true;  // the existing file is not ours to remove
+  finished_ = true;  // the existing file must not be removed
   fail("cannot create");
 }
 

@@ -13,13 +13,13 @@
 
 namespace muster::checkpoint {
 
-// A new file. It is on the disk, whole, once finish() has returned; without that it is removed
-// again. It bypasses the page cache if the file system can: filling the cache with bytes that
-// nobody reads soon costs more CPU than all the rest, and memory that others need. Throws
-// WriteError, also if `path` exists.
+// A new file. The file is whole and on the disk once finish() has returned; without finish() it is
+// removed. It bypasses the page cache if the file system supports this: filling the cache with
+// bytes that nobody reads soon would cost more CPU time than everything else, and memory that
+// others need. Throws WriteError, also if `path` exists.
 class DurableFile {
  public:
-  // `limit` must outlive the file. Writing sleeps so as not to exceed it; null: there is no limit.
+  // `limit` must outlive the file. Writing sleeps to keep below the limit; null: no limit.
   explicit DurableFile(std::filesystem::path path, SpeedLimit* limit = nullptr);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;
@@ -47,9 +47,9 @@ class DurableFile {
   struct Unmap {
     void operator()(std::byte* block) const;
   };
-  // Bytes that are not yet written, aligned for direct writes. They are mapped rather than taken
-  // from the heap: a ps writes each checkpoint on another thread of gRPC, and the heap of each of
-  // these threads would keep a block for good.
+  // Bytes that are not yet written, aligned for direct writes. The memory is mapped, not from the
+  // heap: a ps writes each checkpoint on another thread of gRPC, and the heap of each thread would
+  // keep such a block for ever.
   std::unique_ptr<std::byte, Unmap> block_;
   size_t filled_ = 0;  // bytes of block_
   bool finished_ = false;

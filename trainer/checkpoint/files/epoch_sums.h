@@ -7,8 +7,9 @@
 
 namespace muster::checkpoint {
 
-// The sums of the training losses by epoch: of the newest epoch and of the one before it that has
-// rows. (In asynchronous training an epoch's last batches are done after the next one's first.)
+// The sums of the training losses of two epochs: the newest one, and the last epoch before it that
+// has rows. (In asynchronous training the last batches of an epoch are done after the first batches
+// of the next.)
 class EpochSums {
  public:
   struct Epoch {
@@ -16,12 +17,12 @@ class EpochSums {
     compute::LossSums sums;
   };
 
-  // Adds the sums of some rows. Rows of an epoch before those two are ignored.
+  // Adds the sums of some rows. Rows of earlier epochs are ignored.
   void add(uint64_t epoch, const compute::LossSums& sums);
   // Returns the sums of the epoch; they have no rows if none are known.
   compute::LossSums of(uint64_t epoch) const;
-  // Returns the sums of the last whole epoch of a training that stands in `epoch`; if they are not
-  // known, those of `epoch` itself so far; no rows if neither is known.
+  // Returns the sums of the last whole epoch of a training that is in `epoch`. If they are not
+  // known, returns the sums of `epoch` so far; if neither is known, sums without rows.
   compute::LossSums last_whole(uint64_t epoch) const;
   const Epoch& newest() const { return newest_; }
   // Returns the epochs that have rows, in order.

@@ -5,7 +5,7 @@
 
 namespace muster::checkpoint {
 
-// The best value of a metric, and where training stood when an evaluation found it.
+// The best value of a metric, and the position of the training at which it was found.
 struct Best {
   double value = 0;  // finite
   uint64_t step = 0;
@@ -13,16 +13,16 @@ struct Best {
   bool operator==(const Best&) const = default;
 };
 
-// The results of evaluations, by which a training may end. They are a part of Position, so that a
-// training that was interrupted and evaluates between its steps ends where an undisturbed one does,
-// with the same weights.
+// The results of evaluations, by which a training may end. They are part of Position, so that an
+// interrupted training that evaluates between its steps ends at the same step and with the same
+// weights as an undisturbed one.
 struct Evaluations {
-  uint64_t epoch = 0;                // passes over the data before the newest one; 0: none yet
-  std::optional<Best> best;          // by earlyStopping: improvements beyond minDelta
+  uint64_t epoch = 0;                // number of epochs before the newest evaluation; 0: none yet
+  std::optional<Best> best;          // best by earlyStopping: improvements beyond minDelta
   uint64_t without_improvement = 0;  // evaluations since `best`
-  std::optional<Best> kept;          // by checkpoint.bestOnly: any improvement
-  std::optional<Best> reached;       // what ended the training by stopWhen
-  uint64_t step = 0;                 // of the parameters of the newest one; 0: none yet
+  std::optional<Best> kept;          // best by checkpoint.bestOnly: any improvement
+  std::optional<Best> reached;       // the value that ended the training by stopWhen
+  uint64_t step = 0;                 // step of the newest evaluation's parameters; 0: none yet
   bool operator==(const Evaluations&) const = default;
 };
 

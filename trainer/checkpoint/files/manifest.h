@@ -14,18 +14,19 @@
 
 namespace muster::checkpoint {
 
-// The point that training has reached, without the tensors.
+// The position that training has reached, without the tensors.
 struct Position {
   uint64_t step = 0;  // committed updates
   uint64_t epoch = 0;
-  uint64_t next_batch = 0;  // in the epoch: sync: group batches; async: tickets handed out and done
+  // Within the epoch: sync: the group's batches; async: tickets that were handed out and are done.
+  uint64_t next_batch = 0;
   uint64_t optimizer_t = 0;
   std::vector<uint64_t> outstanding;  // async: tickets not done
-  EpochSums sums;                     // of the training so far
-  Evaluations evaluations;            // by which the training may end
+  EpochSums sums;                     // sums of the training so far
+  Evaluations evaluations;            // evaluations that may end the training
 };
 
-// The rows of a tensor that lie in one file, if that is not the whole tensor.
+// The rows of a tensor in one file, if the file does not have the whole tensor.
 struct Slice {
   std::string file;
   std::string tensor;
@@ -33,7 +34,7 @@ struct Slice {
   int64_t first_row = 0;
 };
 
-// What has ended a training: its length (epochs or steps), or a rule that goes by metrics.
+// What has ended a training: its length (epochs or steps), or a rule about metrics.
 enum class End { length, stop_when, early_stopping };
 
 struct Manifest {
@@ -41,18 +42,18 @@ struct Manifest {
   std::string job_uid;
   uint64_t generation = 0;
   Position position;
-  std::optional<End> ended;  // of a final checkpoint
+  std::optional<End> ended;  // set in a final checkpoint
   std::string model;         // ModelSpec::name
   std::string layout_fingerprint;
   std::string fingerprint;            // determinism: build, instruction set, precision, threads
-  std::vector<uint64_t> shard_steps;  // async: each shard's own
+  std::vector<uint64_t> shard_steps;  // async: the step of each shard
   std::vector<FileEntry> files;
   std::vector<Slice> slices;  // filled in by Store::publish from the files' own headers
   Json metrics;               // loss and so on at this step
-  Json training;              // the training spec it was made with
-  Json samples;  // the format of the samples (data::SampleFormat); empty: an earlier version's
-  std::string request;  // the newest request (MUSTER_CHECKPOINT_REQUEST) that had been made before
-                        // its state was taken; empty: none
+  Json training;              // the training block with which it was made
+  Json samples;  // format of the samples (data::SampleFormat); empty: from an earlier version
+  // The newest request (MUSTER_CHECKPOINT_REQUEST) from before its state was copied; empty: none.
+  std::string request;
 
   bool is_final() const { return ended.has_value(); }
 };
@@ -61,8 +62,9 @@ struct Manifest {
 // of the text before that field, so that a flipped bit in the manifest itself is detected too.
 std::string to_text(const Manifest& manifest);
 
-// Parses the text of manifest.json. Throws Invalid naming `source` and the field: no JSON, another
-// version, a wrong type, a checksum that does not match, a file name that leaves the folder.
+// Parses the text of manifest.json. Throws Invalid naming `source` and the field: for a text that
+// is not JSON, another version, a wrong type, a wrong checksum, or a file name that leaves the
+// folder.
 Manifest parse_manifest(std::string_view text, const std::string& source);
 
 // "ckpt-<step>-g<generation>": the name of a published folder.
@@ -70,7 +72,7 @@ struct FolderName {
   uint64_t step = 0;
   uint64_t generation = 0;
   std::string text() const;
-  // Accepts only names that text() writes; any other folder is no checkpoint.
+  // Accepts only names in the form of text(); any other folder is not a checkpoint.
   static std::optional<FolderName> parse(std::string_view name);
   bool operator==(const FolderName&) const = default;
 };

@@ -73,7 +73,7 @@ class Fields {
         fmt::format("{}: expected {}, found {}", where, expected,
                     found.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100)));
   }
-  // null stands for a number that JSON cannot express.
+  // null means a number that JSON cannot express.
   static double real_of(const Json& value, const std::string& where) {
     if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     if (!value.is_number()) fail(where, "a number", value);
@@ -175,7 +175,7 @@ Slice parse_slice(const Fields& fields) {
   return slice;
 }
 
-// The text must end as to_text() ends it.
+// Checks the checksum at the end of the text, which to_text() writes.
 void check_crc(std::string_view text, const std::string& source) {
   constexpr std::string_view kKey = "\"crc32c\": ";
   const size_t at = text.rfind(kKey);

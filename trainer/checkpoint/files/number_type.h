@@ -8,11 +8,11 @@ namespace muster::checkpoint {
 
 // A type of numbers in files of weights that can be read as float32.
 struct NumberType {
-  std::string_view name;  // in safetensors: "BF16"
-  int tensorflow = 0;     // tensorflow.DataType
-  size_t bytes = 0;       // of a number
-  // Reads `values.size()` numbers, little-endian. A float64 becomes the nearest float32, an
-  // infinity if it is larger than those; the other types lose nothing.
+  std::string_view name;  // name in safetensors: "BF16"
+  int tensorflow = 0;     // number in tensorflow.DataType
+  size_t bytes = 0;       // bytes of a number
+  // Reads `values.size()` numbers, little-endian. A float64 becomes the nearest float32, or an
+  // infinity if it is too large; the other types lose nothing.
   void (*read)(std::span<const std::byte> from, std::span<float> values);
 };
 

@@ -37,10 +37,10 @@ struct TensorPiece {           // rows [first_row, first_row + rows) of a tensor
 
 // Writes `pieces` as one safetensors file (F32) with fsync; `path` must not exist. A piece that is
 // not whole is written as a tensor of its rows, [rows, row_floats], or [rows] where the tensor has
-// one axis, with an entry "slice:<name>" in __metadata__:
-// {"shape": [...], "first_row": n}. Returns the file's entry. Throws WriteError (then there is no
-// file), and Invalid with kDiverged, naming tensor and element, if a value is not finite: such a
-// checkpoint must never be published. `limit` bounds the speed; null: there is no limit.
+// one axis, with an entry "slice:<name>" in __metadata__: {"shape": [...], "first_row": n}. Returns
+// the file's entry. Throws WriteError (then there is no file), and Invalid with kDiverged, naming
+// tensor and element, if a value is not finite: such a checkpoint must never be published. `limit`
+// limits the speed; null: no limit.
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const TensorPiece> pieces,
                             const std::map<std::string, std::string>& metadata,
                             SpeedLimit* limit = nullptr);
@@ -51,14 +51,14 @@ struct SafetensorsHeader {
     std::string name;
     std::vector<int64_t> shape;
     std::string dtype;                 // "F32"
-    const NumberType* type = nullptr;  // null: a type that is not read, such as I64
+    const NumberType* type = nullptr;  // null: a type that is not read, for example I64
     uint64_t begin = 0;                // bytes from the file's start
     uint64_t end = 0;
     // Returns the number of elements; 0 for a type that is not read.
     uint64_t count() const { return type == nullptr ? 0 : (end - begin) / type->bytes; }
     // Throws Invalid, naming `file` and the tensor, for a type that is not read.
     void require_numbers(const std::string& file) const;
-    // Reads the elements from `first` on as float32. Precondition: count() has as many.
+    // Reads the elements from `first` on as float32. Precondition: the tensor has them (count()).
     void read(const InputFile& file, uint64_t first, std::span<float> values) const;
   };
   std::vector<Tensor> tensors;  // in the order of their bytes
@@ -67,16 +67,15 @@ struct SafetensorsHeader {
   static constexpr uint64_t kMostJson = 100'000'000;
 
   // Checks the JSON of a file of `file_bytes`. Throws Invalid naming `file`, tensor and byte: JSON
-  // errors, duplicate keys, ranges that overlap, leave holes, pass the end or do not fit the shape,
-  // which is not compared for a type that is not read.
+  // errors, duplicate keys, ranges that overlap, leave holes, pass the end or do not fit the shape.
+  // For a type that is not read the shape is not checked.
   static SafetensorsHeader parse(std::string_view json, uint64_t file_bytes,
                                  const std::string& file);
   // Reads and parses the header. Throws Invalid also for a length beyond the file.
   static SafetensorsHeader read(const InputFile& file);
 };
 
-// A safetensors file read into memory, with everything above checked. All tensors must be of types
-// that are read.
+// A safetensors file in memory, checked as above. All tensors must have types that are read.
 class SafetensorsFile {
  public:
   struct Tensor {

@@ -19,7 +19,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "tensors are written as they lie in memory");
 
-constexpr size_t kPart = 16 << 10;  // floats: they are still in cache when they are written
+// Number of floats; few enough to be still in the cache when they are written.
+constexpr size_t kPart = 16 << 10;
 
 // Has no branch for each float, so that the compiler can process several floats at a time.
 bool all_finite(std::span<const float> values) {

@@ -13,20 +13,20 @@
 
 namespace muster::checkpoint {
 
-// Safetensors files that hold the tensors of one state, some of them in rows. It knows which file
-// holds which rows of which tensor, and reads no values before every shape has been checked.
+// Safetensors files with the tensors of one state; some tensors are divided by rows. The object
+// knows the file of each row, and reads no values before every shape has been checked.
 class Shards : public WeightSource {
  public:
-  // `name` is for errors.
+  // `name` is used in errors.
   explicit Shards(std::string name) : name_(std::move(name)) {}
 
-  // Adds the tensors of a file. The rows that it has of a tensor are those of `manifest_slices` or,
-  // if that is null, of the file's own metadata. Throws Invalid if these do not fit.
+  // Adds the tensors of a file. `manifest_slices` or, if it is null, the file's own metadata say
+  // which rows of a tensor the file has. Throws Invalid if they do not fit.
   void add(const std::filesystem::path& path, const std::vector<Slice>* manifest_slices);
 
-  // Reads those parts of the layout's tensors that lie in `range`, by the names "<prefix><tensor>".
-  // The padding becomes zero. Throws Invalid naming file and tensor if one is missing, not whole,
-  // or has another shape.
+  // Reads the parts of the layout's tensors within `range`; the tensors' names in the files are
+  // "<prefix><tensor>". The padding becomes zero. Throws Invalid naming file and tensor if one is
+  // missing, not whole, or has another shape.
   void load(const compute::ParameterLayout& layout, compute::Range range, std::span<float> values,
             const std::string& prefix) const;
 
@@ -35,7 +35,7 @@ class Shards : public WeightSource {
   void read(const std::string& name, std::span<float> values) const override;
 
  private:
-  // The elements of a tensor from `first` on that a file has.
+  // The elements of a tensor in one file, from `first` on.
   struct Part {
     const InputFile* file = nullptr;
     SafetensorsHeader::Tensor tensor;  // in the file

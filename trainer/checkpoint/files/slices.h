@@ -10,8 +10,8 @@
 
 namespace muster::checkpoint {
 
-// Returns the slices that a file's own __metadata__ records, as write_safetensors() wrote them.
-// Throws Invalid naming file and tensor if one is malformed.
+// Returns the slices in a file's __metadata__, in the form of write_safetensors(). Throws Invalid
+// naming file and tensor if one is malformed.
 std::vector<Slice> slices_of(const SafetensorsHeader& header, const std::string& file_name);
 
 // Returns the slices of one file by their tensors. They point into `slices`.
@@ -22,7 +22,7 @@ std::map<std::string_view, const Slice*> slices_by_tensor(const std::vector<Slic
 // elements cannot be counted.
 int64_t rows_of(const std::vector<int64_t>& shape);
 
-// Returns the shape by which `rows` rows of a tensor of this shape stand in a file.
+// Returns the shape, in a file, of `rows` rows of a tensor of this shape.
 std::vector<int64_t> slice_shape(const std::vector<int64_t>& shape, int64_t rows);
 
 }  // namespace muster::checkpoint

@@ -15,9 +15,9 @@ class WeightSource {
 
   // Returns the shapes of all tensors by their names.
   virtual std::map<std::string, std::vector<int64_t>> shapes() const = 0;
-  // Reads a whole tensor in C order. Precondition: shapes() has it, with as many elements as there
-  // are `values`. Throws Invalid naming file and tensor if it is not whole, is damaged or is of a
-  // type that does not become float32; Unavailable for an I/O error.
+  // Reads a whole tensor in C order. Precondition: shapes() has the tensor, with values.size()
+  // elements. Throws Invalid naming file and tensor if the tensor is not whole, is damaged or has a
+  // type that cannot be converted to float32; Unavailable for an I/O error.
   virtual void read(const std::string& name, std::span<float> values) const = 0;
 };
 

@@ -8,9 +8,9 @@
 
 namespace muster::checkpoint {
 
-// Fills the state with which a training begins, or goes on from `from` (null: it begins), for
+// Fills the state with which a training continues from `from`, or begins if `from` is null, for
 // `range` of the optimizer's layout: range.size() floats of the parameters, and as many of each
-// slot. Throws as load() does, and as fill_initial_parameters() does.
+// slot. Throws the errors of load() and fill_initial_parameters().
 void begin_state(const Store::Found* from, const spec::TrainingSpec& spec,
                  const compute::Optimizer& optimizer, compute::Range range,
                  std::span<float> parameters, std::span<const std::span<float>> slots);

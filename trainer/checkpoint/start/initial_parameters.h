@@ -7,10 +7,10 @@
 
 namespace muster::checkpoint {
 
-// Writes the parameters that a job starts with: the initializers', then those of
-// training.initializeFrom, if any (throws as take_weights does). Fills layout.size()
-// floats, which depend on the spec and that file only. The log says which tensors were taken, as a
-// warning if more have another shape.
+// Writes the first parameters of a job: the values of the initializers, then those of
+// training.initializeFrom, if given (throws the errors of take_weights). Fills layout.size()
+// floats, which depend only on the spec and that file. Logs which tensors were taken, as a warning
+// if other tensors have another shape.
 void fill_initial_parameters(const spec::TrainingSpec& spec, const compute::ParameterLayout& layout,
                              std::span<float> parameters);
 

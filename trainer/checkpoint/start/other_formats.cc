@@ -13,8 +13,8 @@ namespace {
 struct Format {
   std::string_view extension;
   std::string_view what;
-  std::string_view tensors;  // in Python, by their names; {} is the file
-  std::string_view module;   // of safetensors
+  std::string_view tensors;  // Python expression for the tensors by name; {} is the file
+  std::string_view module;   // the submodule of safetensors
 };
 
 constexpr std::string_view kKeras =

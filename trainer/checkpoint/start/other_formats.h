@@ -5,8 +5,8 @@
 
 namespace muster::checkpoint {
 
-// Says of a file that is named as weights of another program are ("model.h5"), in a format that is
-// not read, what it is and how it becomes a safetensors file; "" for any other name.
+// For a file whose name is that of weights in a format that Muster does not read ("model.h5"),
+// returns what the file is and how to convert it to safetensors; "" for any other name.
 std::string other_format(const std::filesystem::path& file);
 
 }  // namespace muster::checkpoint

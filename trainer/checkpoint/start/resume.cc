@@ -12,8 +12,8 @@ namespace {
 
 using spec::TrainingSpec;
 
-// Collects the settings of a model that decide its tensors' names and shapes, without those that
-// the data decide.
+// Collects the settings of a model that decide its tensors' names and shapes, without the values
+// that the data decide.
 struct Tensors {
   std::string text;
   void operator()(const compute::Dense& dense) {
@@ -77,7 +77,7 @@ std::string kept_by(const compute::OptimizerSpec& optimizer) {
   return std::visit([](const auto& one) { return meaning_of_slots(one); }, optimizer.kind);
 }
 
-// Returns whether a checkpoint made with `before` has all that `after` keeps for each parameter.
+// Whether a checkpoint made with `before` has all slots that `after` needs.
 bool has_slots(const compute::OptimizerSpec& before, const compute::OptimizerSpec& after) {
   const std::string needed = kept_by(after);
   return (needed.empty() || needed == kept_by(before)) && (!after.average || before.average);
@@ -90,7 +90,7 @@ uint64_t samples_of_unit(const TrainingSpec& spec, bool distributed) {
   return batch * static_cast<uint64_t>(batches);
 }
 
-// Returns the position in batches of `to` samples; nothing if that is no whole number of them.
+// Returns the position in batches of `to` samples; nothing if it is not a whole number of batches.
 std::optional<Position> converted(Position position, uint64_t from, uint64_t to) {
   if (from == to) return position;
   const uint64_t samples = position.next_batch * from;
@@ -104,7 +104,7 @@ std::optional<std::string> metric_of(const std::optional<spec::EarlyStoppingSpec
 }
 
 // Drops results of evaluations that were made with another metric, another loss or other data:
-// later results cannot be compared with them. Drops what another stopWhen has decided.
+// later results cannot be compared with them. Also drops a decision by another stopWhen.
 void forget_others(Position& position, const Json& before, const Json& after) {
   Evaluations& evaluations = position.evaluations;
   const TrainingSpec made_with = spec::to_training_spec(before);
@@ -121,7 +121,7 @@ void forget_others(Position& position, const Json& before, const Json& after) {
   }
   if (others || made_with.checkpoint.best_only != asked_for.checkpoint.best_only)
     evaluations.kept.reset();
-  // An evaluator may have evaluated up to here what nobody has looked at.
+  // Up to this step there may be results of an evaluator that nobody has read.
   if (others) evaluations.step = position.step;
 }
 

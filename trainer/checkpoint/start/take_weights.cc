@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostNames = 8;  // in an error
+constexpr size_t kMostNames = 8;  // most names in an error
 constexpr std::string_view kMovingAverage = "/ExponentialMovingAverage";
 
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -78,7 +78,8 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& from) {
   if (const auto prefix = TensorflowCheckpoint::prefix_of(from))
     return std::make_unique<TensorflowCheckpoint>(*prefix);
   std::error_code ignored;
-  const fs::path exported = from / "model.safetensors";  // by muster, or by another program
+  // An export of Muster or of another program.
+  const fs::path exported = from / "model.safetensors";
   const bool is_export =
       fs::is_regular_file(exported, ignored) && !fs::exists(from / "manifest.json", ignored);
   if (fs::is_directory(from, ignored) && !is_export) return open_folder(from);
@@ -138,7 +139,7 @@ class Matching {
     bool average = false;
   };
 
-  // Returns the tensor of the model that a name of the source means.
+  // Returns the model's tensor for a name of the source.
   std::string target_of(std::string name) const {
     name = renames_.apply(std::move(name));
     return tensors_.contains(name) ? name : published_.apply(std::move(name));

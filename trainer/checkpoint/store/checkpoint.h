@@ -15,23 +15,24 @@ namespace muster::checkpoint {
 
 // The files on shared storage, below the job's folder (docs/checkpoints.md):
 //   checkpoints/ckpt-<step>-g<generation>/
-//     model-00000-of-00002.safetensors      weights and state, one file a shard
+//     model-00000-of-00002.safetensors      weights and state, one file for each shard
 //     optimizer-00000-of-00002.safetensors  slots, "<slot>/<tensor>"
 //     model.safetensors.index.json          Hugging Face's index; in the manifest like the others
-//     manifest.json                         what readers trust: see Manifest
+//     manifest.json                         readers trust only this: see Manifest
 //   checkpoints/checkpoint                  TensorFlow's CheckpointState text
 //   checkpoints/best                        name of the folder that is kept whatever its age
 //   model/model.safetensors                 the final export: whole tensors
-// If a tensor is cut between shards, each file holds its rows of the tensor, and the manifest holds
-// the logical shape and the first row. Any number of shards can restore a checkpoint of any other.
+// If a tensor is divided among shards, each file has its rows of the tensor, and the manifest has
+// the logical shape and the first row. Any number of shards can restore a checkpoint that another
+// number of shards has written.
 
-// Returns the pieces of a buffer (parameters or one slot) that lie in `range` of the layout;
-// `values` is the memory of that range alone. Padding is left out. `prefix` is "" or "<slot>/".
-// Throws Invalid if the range cuts a tensor inside a row.
+// Returns the pieces of a buffer (parameters or one slot) within `range` of the layout; `values` is
+// the memory of that range only. Padding is left out. `prefix` is "" or "<slot>/". Throws Invalid
+// if the range cuts a tensor inside a row.
 std::vector<TensorPiece> pieces_of(const compute::ParameterLayout& layout, compute::Range range,
                                    std::span<const float> values, const std::string& prefix);
 
-// The content of a shard: parameters and slots, each the memory of `range` alone.
+// The content of a shard: parameters and slots, each with the memory of `range` only.
 struct State {
   const compute::ParameterLayout& layout;
   compute::Range range;
@@ -40,8 +41,8 @@ struct State {
   const std::vector<std::string>& slot_names;
 };
 
-// Writes the files of shard `shard` of `shards`, on a low-priority thread. Throws as
-// write_safetensors does, and Unavailable if the system gives no thread.
+// Writes the files of shard `shard` of `shards`, on a low-priority thread. Throws the errors of
+// write_safetensors(), and Unavailable if no thread can be created.
 std::vector<FileEntry> write_state(const std::filesystem::path& directory, const State& state,
                                    int shard, int shards, SpeedLimit& limit);
 
@@ -50,9 +51,9 @@ std::vector<FileEntry> write_state(const std::filesystem::path& directory, const
 std::string weights_digest(const compute::ParameterLayout& layout,
                            std::span<const float> parameters);
 
-// Writes model/model.safetensors, with whole tensors, and publishes it by rename. Its metadata have
-// the training and the format of the samples (data::SampleFormat), as texts of JSON. Throws as
-// write_safetensors does.
+// Writes model/model.safetensors, with whole tensors, and publishes it by rename. The file's
+// metadata contain the training and the format of the samples (data::SampleFormat), as JSON texts.
+// Throws the errors of write_safetensors().
 std::filesystem::path export_model(const std::filesystem::path& job_directory,
                                    const compute::ParameterLayout& layout,
                                    std::span<const float> parameters, const Json& training,

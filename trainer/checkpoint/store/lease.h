@@ -6,20 +6,22 @@
 
 namespace muster::checkpoint {
 
-// Protects a published checkpoint from pruning while it lives, by a file "lease-<reader>-<unique>"
-// in its folder that expires ten minutes ahead and is renewed; the lease of a dead reader lapses.
+// Protects a published checkpoint from pruning while this object lives, by a file
+// "lease-<reader>-<unique>" in the checkpoint's folder. The lease is valid for ten minutes and is
+// renewed, so the lease of a dead reader expires.
 class Lease {
  public:
-  // Writes the lease file. `reader` is for people who look into the folder. Throws WriteError.
+  // Writes the lease file. `reader` is a name for people who look into the folder. Throws
+  // WriteError.
   Lease(const std::filesystem::path& checkpoint, std::string reader);
   ~Lease();
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
-  // Writes only if a good part of the term is over, so it may be called at every batch. Throws
-  // WriteError.
+  // Writes only if a good part of the ten minutes is over, so it may be called at every batch.
+  // Throws WriteError.
   void renew();
 
-  // Returns true if any lease in a checkpoint's folder has not lapsed.
+  // Whether a checkpoint's folder has a lease that has not expired.
   static bool any_active(const std::filesystem::path& checkpoint);
 
  private:

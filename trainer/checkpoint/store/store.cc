@@ -46,7 +46,7 @@ std::string best_name(const fs::path& directory) {
     if (!name.empty() && name.back() == '\n') name.pop_back();
     return name;
   } catch (const std::runtime_error&) {
-    return {};  // none was marked
+    return {};  // no checkpoint is marked
   }
 }
 
@@ -240,7 +240,7 @@ void Store::write_state() const {
 
 void Store::prune() const {
   Manifest newest;
-  std::set<uint64_t> evaluated;  // steps of the best by its evaluations
+  std::set<uint64_t> evaluated;  // steps of the best checkpoints by its evaluations
   int newer = 0;
   for (const FolderName& name : list()) {
     const fs::path checkpoint = directory_ / name.text();
@@ -252,7 +252,8 @@ void Store::prune() const {
     }
     const bool is_best = evaluated.erase(name.step) > 0;
     if (newer++ < keep_ || is_best || manifest.is_final()) continue;
-    // A lease first: an evaluator gives it back when it has left its result and marked the best.
+    // The lease is checked first: an evaluator gives it back after it has written its result and
+    // marked the best checkpoint.
     if (Lease::any_active(checkpoint) || may_be_best(name, newest)) continue;
     if (const std::error_code error = remove_checkpoint(checkpoint)) tell_kept(checkpoint, error);
   }
@@ -301,7 +302,7 @@ void Store::remove_leftovers(std::chrono::seconds age) const noexcept {
     for (const TemporaryFolder& temporary : temporary_folders(directory_))
       if (std::chrono::system_clock::now() - temporary.begun >= age) temporary.remove();
   } catch (const Unavailable&) {
-    return;  // another time
+    return;  // try again another time
   }
 }
 
@@ -333,7 +334,7 @@ std::unique_ptr<Lease> Store::lease(const Found& found, const std::string& reade
   };
   try {
     auto lease = std::make_unique<Lease>(found.directory, reader);
-    look_anew(directory_);  // another host may have taken the folder away before it saw the lease
+    look_anew(directory_);  // another host may have removed the folder before it saw the lease
     if (is_there()) return lease;
   } catch (const WriteError&) {
     if (is_there()) throw;

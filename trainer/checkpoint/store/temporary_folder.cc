@@ -42,7 +42,7 @@ std::error_code remove_checkpoint(const fs::path& checkpoint) {
   hidden += ".tmp-" + unique_name();
   std::error_code error;
   fs::rename(checkpoint, hidden, error);
-  if (error == std::errc::no_such_file_or_directory) return {};  // somebody else was faster
+  if (error == std::errc::no_such_file_or_directory) return {};  // another process was faster
   if (error) return error;
   if (Lease::any_active(hidden)) {
     fs::rename(hidden, checkpoint, error);

@@ -7,8 +7,8 @@
 
 namespace muster::checkpoint {
 
-// Returns "<seconds since 1970>-<random>". It is unique among writers, and it tells the age of a
-// dead writer's leftovers without asking a file server for its clock.
+// Returns "<seconds since 1970>-<random>". The name is unique among writers, and shows the age of a
+// dead writer's leftovers without the clock of a file server.
 std::string unique_name();
 
 // Returns the time at which unique_name() made this name; nothing for any other text.

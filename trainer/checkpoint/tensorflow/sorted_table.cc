@@ -14,7 +14,7 @@ namespace muster::checkpoint {
 namespace {
 
 constexpr size_t kFooterBytes = 48;
-constexpr size_t kTrailerBytes = 5;  // of a block: how it is compressed, and its checksum
+constexpr size_t kTrailerBytes = 5;  // bytes after a block: its compression and its checksum
 constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr char kPlain = 0, kSnappy = 1;
 
@@ -26,7 +26,8 @@ Number little_endian(std::string_view bytes) {
   return number;
 }
 
-// Takes numbers and bytes off the front of a text. A read beyond the end makes it fail for good.
+// Reads numbers and bytes from the front of a text. After a read beyond the end, all further reads
+// fail.
 class Cursor {
  public:
   explicit Cursor(std::string_view rest) : rest_(rest) {}
@@ -88,7 +89,7 @@ class Reader {
       fail(bytes_.size() - sizeof kMagic, fmt::format("the number {:016x}", kMagic),
            fmt::format("{:016x}", magic));
     Cursor cursor(bytes_.substr(footer, kFooterBytes - sizeof kMagic));
-    read_handle(cursor);  // of blocks about the table, which Muster does not need
+    read_handle(cursor);  // the handle of metadata blocks, which Muster does not need
     const auto index = read_handle(cursor);
     if (!index) fail(footer, "the places of two blocks", "something else");
     each_entry(*index, [&](const std::string&, std::string_view value) {
@@ -130,8 +131,8 @@ class Reader {
     return unpacked;
   }
 
-  // Calls `each` with the keys and values of a block. An entry has only those bytes of its key that
-  // differ from the key before.
+  // Calls `each` with the keys and values of a block. An entry contains only the end of its key,
+  // after the part shared with the key before.
   template <typename Each>
   void each_entry(const Handle& handle, Each each) const {
     std::string unpacked, key;
@@ -174,11 +175,11 @@ class Reader {
   const std::string& file_;
   TableEntries entries_;
   size_t content_ = 0;  // bytes of entries_
-  uint64_t read_ = 0;   // where the newest block ends
+  uint64_t read_ = 0;   // end of the newest block
 };
 
-// Appends `length` bytes that stand `distance` before the end of `out`; they may overlap with what
-// is appended. Returns false if there are none.
+// Appends `length` bytes from `distance` before the end of `out`; source and copy may overlap.
+// Returns false if this is not possible.
 bool repeat(std::string& out, size_t distance, size_t length, size_t most) {
   if (distance == 0 || distance > out.size() || length > most - out.size()) return false;
   for (size_t i = 0; i < length; ++i) out += out[out.size() - distance];

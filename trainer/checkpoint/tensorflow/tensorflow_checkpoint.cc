@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostShards = 100'000;
-constexpr int kMostAxes = 254;  // as TensorFlow has it
+constexpr int kMostAxes = 254;  // TensorFlow's limit
 constexpr const char* kIndexSuffix = ".index";
 constexpr uint64_t kMostStateBytes = 1 << 20;
 
@@ -95,7 +95,7 @@ TensorflowIndex TensorflowIndex::parse(std::string_view bytes, const std::string
 namespace {
 
 // Returns the name of the newest prefix, which the file `checkpoint` of TensorFlow's Saver names;
-// "" if there is no such file, or it says something else.
+// "" if there is no such file or it has another content.
 std::string newest_name(const fs::path& folder) {
   std::error_code ignored;
   const fs::path file = folder / "checkpoint";

@@ -19,31 +19,31 @@ namespace muster::checkpoint {
 // The checked content of an index.
 struct TensorflowIndex {
   struct Variable {
-    int type = 0;  // of tensorflow.DataType
+    int type = 0;  // number in tensorflow.DataType
     std::vector<int64_t> shape;
     int shard = 0;
-    uint64_t offset = 0;  // in the shard's file
+    uint64_t offset = 0;  // offset in the shard's file
     uint64_t bytes = 0;
-    uint32_t crc = 0;       // of these bytes, masked
-    bool is_whole = false;  // false: it is saved in parts, which have entries of their own
+    uint32_t crc = 0;       // masked checksum of these bytes
+    bool is_whole = false;  // false: it is saved in parts, which have separate entries
   };
   int shards = 0;
   std::map<std::string, Variable> variables;
 
-  // Throws Invalid naming `file`, and the variable: a damaged table, bytes of another order,
-  // shapes and places that cannot be. Variables of types that are not read are allowed.
+  // Throws Invalid naming `file`, and the variable: a damaged table, another byte order, impossible
+  // shapes and places. Variables with types that are not read are allowed.
   static TensorflowIndex parse(std::string_view bytes, const std::string& file);
 };
 
 class TensorflowCheckpoint : public WeightSource {
  public:
-  // Returns the prefix of the checkpoint that `from` names: by the prefix, by the index file, or by
-  // a folder that holds one index, or several and the file `checkpoint` that names the newest;
-  // nothing if it names none, or the folder is a checkpoint of Muster. Throws Invalid for a folder
-  // with several indices of which none is the newest.
+  // Returns the prefix of the checkpoint at `from`, which may be the prefix, the index file, or a
+  // folder with one index (or with several, and a file `checkpoint` that names the newest). Returns
+  // nothing if there is none, or if the folder is a checkpoint of Muster. Throws Invalid for a
+  // folder with several indices and no newest one.
   static std::optional<std::filesystem::path> prefix_of(const std::filesystem::path& from);
 
-  // Throws as TensorflowIndex::parse and InputFile do.
+  // Throws the errors of TensorflowIndex::parse and InputFile.
   explicit TensorflowCheckpoint(std::filesystem::path prefix);
 
   std::map<std::string, std::vector<int64_t>> shapes() const override;

@@ -18,7 +18,7 @@ constexpr int64_t kWorthListing = 64;
 // The share of nonzero values below which it is faster to skip zeros.
 constexpr double kSparseBelow = 0.6;
 
-// A node that another one's operation computes.
+// A node that the operation of another node computes.
 class Nothing : public Operation {
  public:
   void forward(Program&) override {}
@@ -107,7 +107,7 @@ void CpuEngine::add_backward() {
 void CpuEngine::add_values() {
   const std::vector<bool> apart = in_planes();
   const int output = graph_.values[static_cast<size_t>(graph_.output)].memory;
-  std::vector<size_t> owners;  // of gradients
+  std::vector<size_t> owners;  // owners of gradients
   std::vector<Temporary> gradients;
   for (size_t i = 0; i < graph_.values.size(); ++i) {
     const Value& value = graph_.values[i];
@@ -158,9 +158,9 @@ void CpuEngine::add_values() {
   }
 }
 
-// The moments are the places of operations. The backward pass goes from the last to the first: the
-// gradient of a value is in use from the last operation that reads the value to the first that
-// writes it.
+// The moments are the places of operations. The backward pass goes from the last operation to the
+// first: the gradient of a value is in use from the last operation that reads the value to the
+// first operation that writes the value.
 Temporary CpuEngine::gradient_of(int value, int64_t bytes) const {
   const auto is_it = [&](int other) {
     return graph_.values[static_cast<size_t>(other)].memory == value;
@@ -202,7 +202,8 @@ int64_t CpuEngine::widest_share(int64_t width) const {
   return (round_up(width, kLine) / kLine + context_.threads - 1) / context_.threads * kLine;
 }
 
-// Returns which values lie in planes: those that only dense layers and the input touch, by columns.
+// Returns which values lie in planes: the values that only dense layers and the input use, by
+// columns.
 std::vector<bool> CpuEngine::in_planes() const {
   std::vector<bool> apart;
   for (const Value& value : graph_.values)
@@ -288,8 +289,8 @@ LossSums CpuEngine::sums(const Batch& batch) const {
   return sums;
 }
 
-// Chooses by the values of the step just done: in most data sets the density hardly changes, and
-// the bits are the same with either choice.
+// Chooses by the values of the last step: in most data sets the density hardly changes, and both
+// choices give the same bits.
 void CpuEngine::choose_sparsity(int64_t rows) {
   for (ValueBlocks& value : context_.values) {
     if (!value.sparse) continue;
@@ -320,7 +321,7 @@ LossSums CpuEngine::compute_gradients(const Batch& batch, const OnComplete& on_c
   return run_gradients(batch, on_complete);
 }
 
-// The loss is prepared.
+// Precondition: the loss is prepared.
 LossSums CpuEngine::run_gradients(const Batch& batch, const OnComplete& on_complete) {
   Step step;
   step.batch = &batch;

@@ -39,14 +39,14 @@ class CpuEngine : public Engine {
   int64_t output_count() const override;
 
   // The time stamp ticks that the slowest thread spent in each phase of the last training step;
-  // counted while profiling is on.
+  // measured while profiling is on.
   struct PhaseTime {
     std::string name;
     uint64_t ticks = 0;
   };
   void profile(bool on) { profiling_ = on; }
   std::vector<PhaseTime> phase_times() const;
-  // Returns the bytes of its values, gradients and threads, without parameters.
+  // Returns the bytes of the engine's values, gradients and threads, without parameters.
   int64_t arena_bytes() const { return arena_.size(); }
   // Lets the caller choose between dense and sparse products; both give the same bits.
   enum class Sparsity { measured, always, never };
@@ -59,8 +59,8 @@ class CpuEngine : public Engine {
   void add_normalized();
   Temporary gradient_of(int value, int64_t bytes) const;
   int place_of(const Node& node) const;
-  int64_t widest_share(int64_t width) const;  // the widest thread's, in columns
-  std::vector<bool> in_planes() const;        // which values
+  int64_t widest_share(int64_t width) const;  // columns of the thread with the most columns
+  std::vector<bool> in_planes() const;        // for each value, whether it lies in planes
   void add_sparse(ValueBlocks& value);
   LossSums run_gradients(const Batch& batch, const OnComplete& on_complete);
   LossSums run_training(Step step);
@@ -76,15 +76,16 @@ class CpuEngine : public Engine {
   Graph graph_;
   Arena arena_;
   Context context_;
-  std::vector<std::unique_ptr<Operation>> operations_;  // the input first
+  std::vector<std::unique_ptr<Operation>> operations_;  // the first one is the input
   std::unique_ptr<LossOperation> loss_;
-  double weight_ = 0;  // of the batch that the loss is prepared for
+  double weight_ = 0;  // weight of the batch that the loss is prepared for
   Program training_, evaluation_, prediction_;
-  std::vector<std::atomic<int>> arrivals_;  // of threads, at the end of each phase of training_
+  // For each phase of training_, the number of threads that have finished it.
+  std::vector<std::atomic<int>> arrivals_;
   Floats own_parameters_, own_gradients_;
-  HostMemory parameters_, gradients_;  // views of these, or of others' memory
+  HostMemory parameters_, gradients_;  // views of the engine's memory, or of others' memory
   std::vector<UpdateRule> rules_;
-  std::optional<WholeUpdate> whole_update_;  // once an optimizer has asked for one
+  std::optional<WholeUpdate> whole_update_;  // made when an optimizer first needs it
   Sparsity sparsity_ = Sparsity::measured;
   bool profiling_ = false;
   std::vector<uint64_t> ticks_;  // [thread][phase]

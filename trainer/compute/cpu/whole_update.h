@@ -10,7 +10,7 @@
 
 namespace muster::compute::cpu {
 
-// Updates a whole layout, on a team's threads, for an optimizer that needs whole tensors. run()
+// Updates a whole layout on a team's threads, for an optimizer that needs whole tensors. run()
 // allocates nothing.
 class WholeUpdate {
  public:

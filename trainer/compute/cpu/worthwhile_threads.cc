@@ -4,7 +4,7 @@
 
 namespace muster::compute::cpu {
 
-// A barrier costs about as much as 20,000 multiplications, and a step has some ten of them.
+// A barrier costs about as much as 20,000 multiplications, and a step has about ten barriers.
 int worthwhile_threads(const Graph& graph, int64_t rows, int cpus) {
   constexpr double kWorthOneThread = 1e6;
   double multiplications = 0;

@@ -24,18 +24,18 @@ struct ValueMemory {
   bool needs_gradient = false;
   bool half = false;  // data and gradient are bfloat16; only of normalized values
   std::unique_ptr<GpuArray<char>> data;
-  std::unique_ptr<GpuArray<char>> gradient;  // where it is written
+  std::unique_ptr<GpuArray<char>> gradient;  // null if nothing writes the gradient
   bool claimed = false;                      // an operation writes the gradient
-  // Set where `data` holds the raw outputs of a convolution, of which readers compute the value.
-  // Only convolutions meet such values.
+  // Set if `data` holds the raw outputs of a convolution, from which readers compute the value.
+  // Only convolutions read or write such values.
   std::unique_ptr<NormalizedValue> normalized;
-  // The value itself, as a factor of the products of convolutions of single places; there if it has
-  // such readers. The first one writes it.
+  // The value itself, as a factor for the products of convolutions of single places; null if the
+  // value has no such readers. The first such reader writes it.
   std::unique_ptr<GpuArray<char>> factor;
 
   float* values() const { return plain(data); }
   float* gradients() const { return plain(gradient); }
-  // For convolutions, which meet normalized values and both formats.
+  // For convolutions, which handle normalized values and both formats.
   Numbers numbers() const { return {data->data(), half}; }
   Numbers gradient_numbers() const { return {gradient->data(), half}; }
   Reader reader() const { return normalized ? normalized->reader() : Reader{numbers()}; }
@@ -47,17 +47,17 @@ struct ValueMemory {
   }
 };
 
-// What a step needs besides parameters, in the GPU's memory.
+// The data of a step besides parameters, in the GPU's memory.
 struct StepData {
   const uint64_t* epoch;
-  const uint64_t* positions;    // of the rows in the epoch's order
-  const int32_t* labels;        // of the rows, if the loss takes classes
+  const uint64_t* positions;    // the rows' positions in the epoch's order
+  const int32_t* labels;        // the rows' labels, if the loss takes classes
   float* targets;               // [rows, label_count], if it takes floats or objects
-  const float* staged_targets;  // in the host's memory, from where the step copies them
+  const float* staged_targets;  // in the host's memory; the step copies them
 };
 
-// Memory that operations share, since the GPU runs one after the other. Each reserves what it
-// needs; then the largest need is allocated.
+// Memory that operations can share because the GPU runs them one after the other. Each operation
+// reserves what it needs; then the largest need is allocated.
 class SharedMemory {
  public:
   void reserve(int64_t bytes) { bytes_ = std::max(bytes_, bytes); }
@@ -69,7 +69,7 @@ class SharedMemory {
   std::unique_ptr<GpuArray<char>> memory_;
 };
 
-// What the operations of an engine share.
+// The state that the operations of an engine share.
 class Context {
  public:
   Context(const Graph& graph, Gpu& gpu, const EngineOptions& options, int64_t most_patches);
@@ -81,40 +81,41 @@ class Context {
   const bool half;  // the precision is bfloat16
   const std::vector<Fusion> fusions;
   StepData step;               // set before the first run
-  const int64_t most_patches;  // numbers, of a convolution at once
-  SharedMemory patches;        // of a convolution
+  const int64_t most_patches;  // the most numbers in patches that a convolution makes at once
+  SharedMemory patches;        // the patches of a convolution
   SharedMemory raw;            // a convolution's raw outputs, or their gradient
-  RoundedMatrices rounded;     // of the parameters, for products of bfloat16
+  RoundedMatrices rounded;     // copies of parameters for products of bfloat16
 
-  // Throws Invalid if an array of `what` would have too many numbers for a kernel. `advice` says
-  // what would have fewer.
+  // Throws Invalid if an array of `what` has too many numbers for a kernel. `advice` says how to
+  // get fewer.
   static void check_size(const std::string& what, int64_t numbers,
                          const std::string& advice = "a smaller training.batchSize");
 
-  // Returns the memory of a value, which is that of another one if it was reshaped.
+  // Returns the memory of a value; a reshaped value has the memory of the value it was made from.
   ValueMemory& value(int index);
-  // Returns the memory of what a convolution computes: its output, or of a fusion the last one's.
+  // Returns the memory of the value that a convolution's operation computes; see
+  // compute::output_of.
   ValueMemory& output_of(const Node& convolution);
   // Returns the offset of a tensor in the flat buffers.
   int64_t offset_of(const std::string& tensor) const;
 
-  // For operations that write the gradient of a value, in the order of the backward pass. Returns
-  // whether the caller must add to what is there.
+  // For operations that write the gradient of a value, called in the order of the backward pass.
+  // Returns whether the caller must add to the present content.
   static bool claim_gradient(ValueMemory& value) { return std::exchange(value.claimed, true); }
 
-  // Reserves memory for `sums` sums for each column of the parts of a matrix, or of one with fewer
-  // rows.
+  // Reserves memory for `sums` sums for each column and each part of a matrix, or of a matrix with
+  // fewer rows.
   void reserve_parts(const Cut& cut, int64_t sums);
-  // out[c] = sum of x[r, c] over the rows, [rows, columns] without gaps. An operation that calls it
-  // must have reserved memory for the most rows that it has.
+  // out[c] = sum of x[r, c] over the rows, [rows, columns] without gaps. An operation that uses it
+  // must have reserved memory for its largest number of rows.
   void reserve_column_sums(int64_t rows, int64_t columns);
   void sum_columns(int64_t rows, int64_t columns, const float* x, float* out);
-  // Memory for the parts of such sums, as many floats as have been reserved.
+  // Returns the memory for the parts of such sums, with the reserved number of floats.
   float* parts() { return static_cast<float*>(parts_.data()); }
-  // Adds up the parts of a kernel in column_sums.h.
+  // Adds up the parts that a kernel of column_sums.h has written.
   void sum_parts(int64_t parts, int64_t columns, const float* from, float* out);
 
-  // Allocates what has been reserved. It is called once, when all operations are made.
+  // Allocates the reserved memory. Must be called once, when all operations are made.
   void allocate_reserved();
 
  private:

@@ -4,8 +4,8 @@
 
 namespace muster::compute::cuda {
 
-// Floats in a GPU's memory; all zeros at start. The GPU must outlive it, and must have finished
-// what it writes there, or reads, before another thread copies.
+// Floats in a GPU's memory; all zeros at start. The GPU must outlive the object, and must have
+// finished its reads and writes of this memory before another thread copies.
 class CudaMemory : public Memory {
  public:
   CudaMemory(Gpu& gpu, size_t floats) : gpu_(gpu), size_(floats), floats_(gpu, int64_t(floats)) {}

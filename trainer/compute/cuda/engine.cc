@@ -21,7 +21,7 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// It stands for a layer that is part of another one's operation.
+// Stands for a layer that is part of another layer's operation.
 class Nothing : public Operation {
  public:
   void forward(Program&) override {}
@@ -148,7 +148,7 @@ CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch, int turn) {
           {parameters_->data(), gradients_->data(), nullptr, nullptr, nullptr}};
 }
 
-// Asks for all that a run does. told(end) is called where gradients [0, end) are complete.
+// Asks for all the work of a run. told(end) is called when gradients [0, end) are complete.
 void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& told) {
   const bool training = trains(form.kind);
   const Step step{form.rows, training, form.turn, form.buffers.parameters, gradients_->data()};
@@ -176,7 +176,7 @@ void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& to
 const std::vector<CudaEngine::Stretch>& CudaEngine::recorded(const Form& form) {
   const auto found = std::ranges::find(recordings_, form, &Recordings::value_type::first);
   if (found != recordings_.end()) {
-    // The one that was not used for longest is the first.
+    // The recording that has been unused for the longest time is the first one.
     std::rotate(found, std::next(found), recordings_.end());
     return recordings_.back().second;
   }
@@ -284,7 +284,7 @@ void CudaEngine::begin_training(const Batch& batch, const Optimizer& optimizer,
   if (!begun_.empty()) {
     begun_.back().done = gpu_->mark();
     turn = 1 - begun_.back().turn;
-    // Features that are not on the GPU yet are brought to memory that the step before may still
+    // Features that are not on the GPU yet are copied to memory that the previous step may still
     // read.
     if (batch.rows > 0 && !input_.has(batch)) gpu_->wait();
   }
@@ -307,7 +307,7 @@ void CudaEngine::begin_training(const Batch& batch, const Optimizer& optimizer,
 LossSums CudaEngine::end_training() {
   Begun begun = std::move(begun_.front());
   begun_.pop_front();
-  // The last one's work is all that has been asked for.
+  // The last step's work is all the work that has been asked for.
   if (begun_.empty())
     gpu_->wait();
   else

@@ -18,14 +18,14 @@
 
 namespace muster::compute::cuda {
 
-// The engine on a GPU; see compute/engine.h. Everything that a step asks the GPU for is recorded
-// when a batch of that form comes for the first time, and replayed from then on.
+// The engine on a GPU; see compute/engine.h. The GPU work of a step is recorded at the first batch
+// of each form, and replayed for later batches of that form.
 class CudaEngine : public Engine {
  public:
   struct Limits {
-    // A convolution is done for as many samples at once as their patches have so many numbers.
+    // The most numbers in the patches of the samples that a convolution handles at once.
     int64_t patches = int64_t{64} << 20;
-    // compute_gradients() tells of so many complete gradients at once, at least.
+    // The smallest number of complete gradients that compute_gradients() reports at once.
     size_t stretch = size_t{1} << 20;
   };
   CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu)
@@ -68,8 +68,9 @@ class CudaEngine : public Engine {
   Gpu& gpu() const { return *gpu_; }
 
  private:
-  // What a run does: a recording is good for one kind, form of batch and set of buffers.
-  // `stretches` computes gradients too, and tells of each part of them as soon as it is complete.
+  // What a run does. A recording is valid for one kind, form of batch and set of buffers.
+  // `stretches` also computes gradients, and reports each part of the gradients when it is
+  // complete.
   enum class Kind { gradients, stretches, training, evaluation, prediction };
   static bool trains(Kind kind) { return kind != Kind::evaluation && kind != Kind::prediction; }
   struct Form {
@@ -91,7 +92,7 @@ class CudaEngine : public Engine {
     int turn;
     int64_t rows;
     double weight;
-    Completion done;  // of the step, if another one has been begun after it
+    Completion done;  // the step's completion, if another step has been begun after it
     std::exception_ptr failure;
   };
   using Recordings = std::vector<std::pair<Form, std::vector<Stretch>>>;
@@ -99,15 +100,16 @@ class CudaEngine : public Engine {
   std::unique_ptr<Operation> make(const Node& node);
   void add_backward();
   CudaMemory& own_kind(Memory& memory) const;
-  // Copies the batch to where the GPU's next work reads it. Returns the form of that work.
+  // Copies the batch to the memory that the GPU's next work reads. Returns the form of this work.
   Form stage(Kind kind, const Batch& batch, int turn = 0);
   char* staged(int turn) const { return staged_.data() + turn * places_.end; }
   FlatBuffers buffers_of(const Optimizer& optimizer, std::span<Memory* const> slots) const;
   void ask(const Form& form, const std::function<void(size_t end)>& told);
   const std::vector<Stretch>& recorded(const Form& form);
   void run(const Form& form, const OnComplete& on_complete = {});
-  // Waits until no batch's memory is read any more, and calls the function that set_meanwhile() has
-  // set. Returns what it has thrown: the GPU still works with this engine's memory.
+  // Waits until the GPU no longer reads a batch's memory, and calls the function from
+  // set_meanwhile(). Returns the error that the function has thrown, because the GPU still works
+  // with this engine's memory.
   std::exception_ptr look_ahead();
   LossSums sums(int64_t rows, double weight, int turn = 0) const;
   void run_outputs(const Form& form, std::span<float> outputs);
@@ -126,7 +128,8 @@ class CudaEngine : public Engine {
   CudaMemory* parameters_ = &own_parameters_;
   CudaMemory* gradients_ = &own_gradients_;
   TensorUpdate update_;
-  // The parts of a batch besides its features in the memory below, in bytes; its epoch comes first.
+  // The offsets, in bytes, of the parts of a batch (without its features) in the memory below; the
+  // epoch comes first.
   struct Places {
     int64_t positions, starts, labels, targets, end;
   };

@@ -14,7 +14,7 @@ float* floats_of(Memory& memory) {
   return dynamic_cast<CudaMemory&>(memory).data();
 }
 
-// Memory on several devices with the same content. It is read from the first.
+// Memory on several devices with the same content. It is read from the first device.
 class EqualMemory : public Memory {
  public:
   explicit EqualMemory(std::vector<Memory*> all) : all_(std::move(all)) {}
@@ -36,7 +36,7 @@ class EqualMemory : public Memory {
   const std::vector<Memory*> all_;
 };
 
-// Returns the part of a layout that each of so many devices adds up.
+// Returns, for each of `devices` devices, the part of a layout that it adds up.
 std::vector<Range> shares_of(size_t size, int devices) {
   constexpr size_t kGrain = ParameterLayout::kAlignment;
   const size_t grains = (size + kGrain - 1) / kGrain;
@@ -112,7 +112,7 @@ class CudaEngineLink : public EngineGroup::Link {
   }
 
  private:
-  // Makes the waits of all other threads end too if `asked` throws.
+  // If `asked` throws, also ends the waits of all other threads.
   template <class Asked>
   void guarded(Asked asked) {
     try {
@@ -123,7 +123,7 @@ class CudaEngineLink : public EngineGroup::Link {
     }
   }
 
-  // A child's sum comes to the place of its first leaf.
+  // A child's sum is written to the place of its first leaf.
   static void add_up(Gpu& gpu, int64_t size, const std::vector<float*>& leaves) {
     const std::function<void(Subtree)> add = [&](Subtree node) {
       if (node.size() == 1) return;
@@ -137,10 +137,11 @@ class CudaEngineLink : public EngineGroup::Link {
 
   CudaEngineGroup& group_;
   const size_t first_;
-  const std::vector<Range> shares_;  // of all devices
-  std::deque<GpuArray<float>>
-      inboxes_;  // of each of our devices: the others' gradients of its share
-  std::vector<std::unique_ptr<GpuLink>> links_;  // end before the inboxes that they write to
+  const std::vector<Range> shares_;  // one for each of all devices
+  // For each of our devices: the others' gradients of its share.
+  std::deque<GpuArray<float>> inboxes_;
+  // Must be destroyed before the inboxes that they write to.
+  std::vector<std::unique_ptr<GpuLink>> links_;
 };
 
 CudaEngineGroup::Member::Member(CudaEngine& made, size_t slot_count)
@@ -171,7 +172,7 @@ CudaEngineGroup::~CudaEngineGroup() {
     try {
       member.engine.use_own();
     } catch (const DeviceError&) {
-      // The engine is of no more use.
+      // The engine cannot be used any more.
     }
   }
 }

@@ -9,8 +9,8 @@
 
 namespace muster::compute::cuda {
 
-// The links move gradients; what is added up is added by kernels, in an order that depends on the
-// number of devices alone. So the bits are those of a sum on the host.
+// The links only move gradients; kernels add them up, in an order that depends on the number of
+// devices alone. So the sums have the same bits as on the host.
 class CudaEngineGroup : public EngineGroup {
  public:
   CudaEngineGroup(std::span<CudaEngine* const> engines, const Optimizer& optimizer);

@@ -9,7 +9,7 @@
 namespace muster::compute::cuda {
 namespace {
 
-// A copy of a data set takes at most one of so many parts of the GPU's free memory.
+// A copy of a data set takes at most 1 / kPartsOfFree of the GPU's free memory.
 constexpr size_t kPartsOfFree = 4;
 
 }  // namespace
@@ -30,7 +30,7 @@ std::shared_ptr<void> FeatureInput::serve(std::span<const std::byte> memory, Con
   Served& served = served_.emplace_back();
   served.memory = memory;
   served.wants_copy = content == Content::constant;
-  // The rows of a batch of what is constant lie anywhere in it, which pinning is of no use for.
+  // The rows of a batch can lie anywhere in constant memory, so pinning does not help there.
   if (content == Content::changing) served.pinned = pinned(gpu_, memory);
   return {&served, [this](Served* ended) { end(*ended); }};
 }
@@ -39,7 +39,7 @@ void FeatureInput::end(const Served& served) noexcept {
   try {
     finish_reading();
   } catch (const std::runtime_error&) {
-    // A GPU that has failed copies nothing any more.
+    // A GPU that has failed no longer copies anything.
   }
   served_.remove_if([&](const Served& one) { return &one == &served; });
 }
@@ -60,7 +60,7 @@ void FeatureInput::copy(Served& served) {
   gpu_.wait();
 }
 
-// Returns what has a copy of the batch on the GPU; null if nothing has.
+// Returns the served memory that holds the batch and has a copy on the GPU; null if there is none.
 const FeatureInput::Served* FeatureInput::copied(const Batch& batch) {
   for (Served& served : served_) {
     if (!(served.wants_copy || served.copy) || !lies_in(served, batch)) continue;
@@ -115,7 +115,7 @@ FeatureSource FeatureInput::take(const Batch& batch, uint64_t* starts) {
     prepared_.reset();
     current_ = 1 - current_;
   } else {
-    // The other landing keeps what is prepared there.
+    // The other landing keeps its prepared batch.
     bring(batch, landings_[current_]);
   }
   gpu_.follow_brought();

@@ -11,38 +11,39 @@
 
 namespace muster::compute::cuda {
 
-// It says where a GPU finds the features of a batch.
+// The place where a GPU finds the features of a batch.
 struct FeatureSource {
   const void* from = nullptr;
   ElementType type = ElementType::float32;
-  bool scattered = false;  // the rows begin at `starts`; else they follow each other
+  bool scattered = false;  // the rows begin at `starts`; else they are contiguous
   bool operator==(const FeatureSource&) const = default;
 };
 
-// Brings the features of batches to a GPU: from memory of the host, while the GPU computes with the
-// batch before, or not at all where the GPU keeps a copy of the data set.
+// Brings the features of batches to a GPU: copies them from the host's memory while the GPU
+// computes with the previous batch, or uses the GPU's copy of the data set.
 class FeatureInput {
  public:
-  // `width` is the number of a row's elements.
+  // `width` is the number of elements in a row.
   FeatureInput(Gpu& gpu, int64_t max_rows, int64_t width);
 
-  // See Engine. A copy is made when the first batch comes: by then the job has what else it needs.
+  // See Engine. A copy is made at the first batch, when the job has allocated its other memory.
   std::shared_ptr<void> serve(std::span<const std::byte> memory, Content content);
   void prepare(const Batch& next);
 
   // Whether the GPU has a copy of the batch's data.
   bool has(const Batch& batch) { return copied(batch) != nullptr; }
-  // Makes the GPU's next work wait until the features of the batch are there. `starts`, host memory
-  // for the rows, receives how many elements lie before each row of a scattered source.
+  // Makes the GPU's next work wait until the features of the batch are there. If the source is
+  // scattered, `starts` (host memory for the rows) receives the number of elements before each row.
   FeatureSource take(const Batch& batch, uint64_t* starts);
-  // Asks for the values of the features, [rows, width]; `starts` is memory of the GPU.
+  // Asks the GPU to compute the values of the features, [rows, width]; `starts` is memory of the
+  // GPU.
   void convert(const FeatureSource& source, int64_t rows, float scale, float offset,
                const uint64_t* starts, float* to) const;
   // Waits until the GPU no longer reads the host's memory of any batch.
   void finish_reading() { gpu_.await_brought(); }
 
  private:
-  // It tells a batch that is on its way from all others.
+  // Identifies a batch whose copy has begun.
   struct Key {
     explicit Key(const Batch& batch);
     bool operator==(const Key&) const = default;
@@ -53,7 +54,7 @@ class FeatureInput {
     const void *first, *last;
     uint64_t epoch, position;
   };
-  // Allocated when it is needed.
+  // Memory for the features of a batch, allocated when it is needed.
   struct Landing {
     size_t bytes = 0;
     std::optional<GpuArray<char>> features;
@@ -78,8 +79,8 @@ class FeatureInput {
   Gpu& gpu_;
   const int64_t max_rows_, width_;
   std::array<Landing, 2> landings_;
-  size_t current_ = 0;           // the landing that was taken last
-  std::optional<Key> prepared_;  // in the other one
+  size_t current_ = 0;           // the landing that was used last
+  std::optional<Key> prepared_;  // the batch in the other landing
   std::list<Served> served_;
 };
 

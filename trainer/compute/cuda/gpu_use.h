@@ -7,13 +7,13 @@
 
 namespace muster::compute::cuda {
 
-// How a GPU is used, by all processes together. What the GPU does not tell is absent.
+// The use of a GPU by all processes together. Values that the GPU does not report are absent.
 struct GpuUse {
-  // The share of the last second or less in which a kernel ran: 0 to 1.
+  // The share of time, in the last second or less, in which a kernel ran: 0 to 1.
   std::optional<double> utilization = {};
   std::optional<uint64_t> memory_used = {};    // bytes
-  std::optional<uint64_t> memory = {};         // bytes that there are
-  std::optional<double> watts = {};            // power that is drawn
+  std::optional<uint64_t> memory = {};         // the GPU's whole memory in bytes
+  std::optional<double> watts = {};            // present power consumption
   std::optional<uint64_t> memory_errors = {};  // uncorrected ones, since the driver was loaded
   bool operator==(const GpuUse&) const = default;
 };

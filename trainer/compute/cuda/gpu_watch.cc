@@ -29,7 +29,7 @@ struct GpuWatch::State {
       std::vector<GpuUse> found;
       try {
         found = look();
-      } catch (const Unavailable&) {  // nothing is known then
+      } catch (const Unavailable&) {  // then nothing is known
       }
       lock.lock();
       seen = std::move(found);

@@ -8,15 +8,15 @@
 
 namespace muster::compute::cuda {
 
-// Looks at a process's GPUs again and again, on a thread of its own: whoever asks for what was seen
-// never waits, even if the driver hangs. Thread-safe.
+// Looks at a process's GPUs again and again, on its own thread. So seen() never waits, even if the
+// driver hangs. Thread-safe.
 class GpuWatch {
  public:
   struct Times {
     std::chrono::milliseconds period{2000};
-    // A look counts for this long; it takes milliseconds.
+    // The result of a look is valid for this time. (A look takes milliseconds.)
     std::chrono::milliseconds fresh{30000};
-    // The destructor waits this long for a look that is under way.
+    // The longest time that the destructor waits for a look in progress.
     std::chrono::milliseconds patience{1000};
   };
 
@@ -26,8 +26,8 @@ class GpuWatch {
   GpuWatch(const GpuWatch&) = delete;
   GpuWatch& operator=(const GpuWatch&) = delete;
 
-  // Returns what was seen last; nothing before the first look, and after one that threw or is not
-  // fresh.
+  // Returns the result of the last look; empty before the first look, after a look that threw, or
+  // if the last look is not fresh.
   std::vector<GpuUse> seen() const;
 
  private:

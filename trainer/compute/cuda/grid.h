@@ -28,8 +28,8 @@ namespace muster::compute::cuda {
 // Also, kBlocksAtOnce may say how many blocks a multiprocessor of a GPU must have room for.
 // Threads of different blocks must not write what others read or write.
 
-// These unroll the next loop on a GPU, by n or as a whole: values that it loads are then
-// under way at the same time, and arrays that it goes through can be registers.
+// Unroll the next loop on a GPU, by n or completely: the loop's loads then overlap, and arrays that
+// it goes through can be registers.
 #if defined(__CUDA_ARCH__)
 #define MUSTER_PRAGMA(text) _Pragma(#text)
 #define MUSTER_UNROLL(n) MUSTER_PRAGMA(unroll(n))
@@ -46,7 +46,7 @@ struct Shape {
 // Arrays have fewer numbers than this: indices have 32 bits, with which a GPU divides much faster.
 constexpr int64_t kMostNumbers = int64_t{1} << 31;
 
-// The threads of every block.
+// The number of threads in every block.
 constexpr int64_t kBlockThreads = 256;
 MUSTER_INLINE int64_t quotient_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -54,8 +54,8 @@ MUSTER_INLINE int64_t quotient_up(int64_t a, int64_t b) {
 MUSTER_INLINE int32_t tiles_of(int32_t items, int32_t tile) {
   return (items + tile - 1) / tile;
 }
-// Returns the number of blocks for `items`, one for each thread, where a thread takes several once
-// there are `most` blocks.
+// Returns the number of blocks for `items` items, with one item for each thread. There are at most
+// `most` blocks; with more items a thread takes several.
 MUSTER_INLINE Shape blocks_for(int64_t items, int64_t most = 4096) {
   const int64_t blocks = quotient_up(items, kBlockThreads);
   return {blocks < 1 ? 1 : blocks < most ? blocks : most};
@@ -73,8 +73,8 @@ MUSTER_INLINE void for_items(Block& block, int64_t items, Function function) {
   });
 }
 
-// Calls function(i, column) for each N neighbouring numbers i of a matrix without gaps, of which
-// `column` is the first one's column; N divides `columns`.
+// Calls function(i, column) for each group of N neighbouring numbers in a matrix without gaps: `i`
+// is the index of the first number, and `column` its column; N divides `columns`.
 template <int N, class Block, class Function>
 MUSTER_INLINE void for_packs(Block& block, int64_t rows, int64_t columns, Function function) {
   const auto packs = static_cast<uint32_t>(columns / N);
@@ -91,8 +91,8 @@ MUSTER_INLINE void for_block_items(Block& block, int64_t items, Function functio
   });
 }
 
-// Returns the sum of function(item) for each of `items` within a block, in an order that depends on
-// their number alone.
+// Returns the sum of function(item) over `items` within a block, in an order that depends on the
+// number of items alone.
 template <class Block, class Function>
 MUSTER_INLINE float sum_block_items(Block& block, int64_t items, Function function) {
   return block.sum([&](int64_t thread) {

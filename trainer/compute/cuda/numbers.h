@@ -10,7 +10,7 @@
 
 namespace muster::compute::cuda {
 
-// Neighbouring numbers that a thread loads or stores at once.
+// N neighbouring numbers that a thread loads or stores at once.
 template <int N>
 struct alignas(sizeof(float) * (N < 4 ? N : 4)) Pack {
   float at[N];
@@ -22,8 +22,9 @@ struct alignas(2 * N) Halves {
   uint32_t at[N / 2];
 };
 
-// An array in a GPU's memory, of floats or, if Half, of bfloat16: a float's upper half, rounded to
-// the nearest, ties to even; NaN stays NaN. The type does not say whether it may be written.
+// An array in a GPU's memory, of floats or, if Half, of bfloat16: the upper half of a float,
+// rounded to the nearest, ties to even; NaN stays NaN. The type does not say whether the array may
+// be written.
 template <bool Half>
 class Array {
  public:
@@ -69,8 +70,8 @@ class Array {
       return unpack(load_raw<N>(i));
     }
   }
-  // Raw is a pack as it lies in memory; of bfloat16 it needs half as many registers as the pack.
-  // unpack() returns the pack.
+  // Raw is a pack in the format of memory; with bfloat16 it needs half as many registers as the
+  // pack. unpack() returns the pack.
   template <int N>
   using Raw = std::conditional_t<Half && N != 1, Halves<N>, Pack<N>>;
   template <int N>
@@ -116,13 +117,13 @@ class Array {
   }
 
  private:
-  // A GPU would fail.
+  // A GPU would fail at a wrong alignment.
   static void check_alignment(const void* at, size_t alignment) {
     if (reinterpret_cast<uintptr_t>(at) % alignment != 0)
       throw std::logic_error("expected a pack of numbers at a multiple of its size");
   }
 
-  // By one access on a GPU.
+  // One access on a GPU.
   template <class T>
   MUSTER_INLINE static T read(const void* from) {
 #if defined(__CUDA_ARCH__)
@@ -214,12 +215,12 @@ MUSTER_INLINE Pack<N> load_floats(const float* from) {
   return Numbers(from).as<false>().load_pack<N>(0);
 }
 
-// A number of columns, or of channels, that is known where a kernel is compiled.
+// A number of columns or channels that is known at compile time.
 template <int N>
 using Fixed = std::integral_constant<int, N>;
 
-// Returns how many numbers of a row of so many are loaded at once. Rows without gaps in aligned
-// memory are then aligned to as many.
+// Returns the number of numbers to load at once from rows of `columns` numbers. Rows without gaps
+// in aligned memory are aligned to this number.
 MUSTER_INLINE int pack_of(int64_t columns) {
   return columns % 4 == 0 ? 4 : 1;
 }
@@ -232,9 +233,9 @@ MUSTER_INLINE int wide_pack_of(int64_t columns, const Numbers& a, const Numbers&
   return wide_pack_of(columns, a.half() && b.half());
 }
 
-// Calls function(Fixed<N>, a, b), with arrays whose format is known where they have the same and
-// packs are wide: then loads need no decision. N is pack_of(columns) or, for bfloat16, HalfPack, if
-// that divides `columns`.
+// Calls function(Fixed<N>, a, b). If both arrays have the same format and packs are wide, the types
+// of `a` and `b` give the format, so that loads need no decision. N is pack_of(columns) or, for
+// bfloat16, HalfPack if it divides `columns`.
 template <int HalfPack = 4, class Function>
 MUSTER_INLINE void with_packs(int64_t columns, const Numbers& a, const Numbers& b,
                               Function function) {

@@ -6,8 +6,8 @@
 
 namespace muster::compute::cuda {
 
-// A node of the graph on this backend. It adds what it asks the GPU for to a program. The program
-// refers to the operation, which outlives it.
+// A node of the graph on this backend. The operation adds its requests to the GPU to a program. The
+// program refers to the operation, which must outlive it.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -15,7 +15,7 @@ class Operation {
   virtual void backward(Program& program) = 0;
 };
 
-// One file a kind.
+// Each kind has its own file.
 std::unique_ptr<Operation> make_operation(const Dense&, const Node& node, Context& context);
 std::unique_ptr<Operation> make_operation(const ActivationLayer&, const Node& node,
                                           Context& context);
@@ -40,17 +40,17 @@ class LossOperation {
   virtual ~LossOperation() = default;
   // Asks for the loss of the rows, after the forward pass.
   virtual void run(const Step& step) = 0;
-  // Returns, once the GPU has finished that turn's step, the sums of the loss and of its terms,
+  // Returns, after the GPU has finished the step of `turn`, the sums of the loss and of its terms,
   // added in row order. The engine adds the other fields.
   virtual LossSums sums(int64_t rows, int turn) const = 0;
-  // Prepares for the batch of the next run, which has been staged, and returns the number by which
-  // its loss and gradients are divided. Its result follows from the batch alone.
+  // Prepares for the next run's batch, which has been staged, and returns the number by which the
+  // batch's loss and gradients are divided. The result depends on the batch alone.
   virtual double prepare(const Batch& batch) = 0;
   // Whether prepare() waits for the GPU.
   virtual bool waits() const { return false; }
 };
 
-// One file a kind.
+// Each kind has its own file.
 std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);

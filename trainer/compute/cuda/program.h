@@ -9,13 +9,13 @@
 
 namespace muster::compute::cuda {
 
-// The data that one run of a program works on. What changes from step to step besides lies in the
+// The data that one run of a program works on. Other data that change from step to step lie in the
 // GPU's memory (StepData in context.h), so that the work of a step can be recorded.
 struct Step {
   int64_t rows = 0;
   bool training = false;
-  // A step that is asked for before the one before is done uses the other one of two sets of host
-  // memory: 0 or 1.
+  // Which of two sets of host memory the step uses: 0 or 1. A step that is asked for before the
+  // previous step is done uses the other set.
   int turn = 0;
   float* parameters = nullptr;
   float* gradients = nullptr;
@@ -23,7 +23,7 @@ struct Step {
 
 using Work = std::function<void(const Step&)>;
 
-// A list of functions that ask the GPU for work, in order.
+// An ordered list of functions that ask the GPU for work.
 class Program {
  public:
   void add(Work work) { phases_.push_back({std::move(work), 0}); }

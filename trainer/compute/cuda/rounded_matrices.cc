@@ -5,12 +5,12 @@
 namespace muster::compute::cuda {
 namespace {
 
-constexpr int64_t kPiece = 4096;     // numbers of a block, about
+constexpr int64_t kPiece = 4096;     // about this many numbers for a block
 constexpr int64_t kAlignment = 128;  // numbers
 
 }  // namespace
 
-// Memory is zero at start, so nothing writes the rows behind the matrix.
+// Memory is zero at start, so nothing needs to write the rows after the matrix.
 int64_t RoundedMatrices::add(int64_t from, int64_t rows, int64_t columns, int64_t padded_rows,
                              int64_t stride) {
   const int64_t place = numbers_;

@@ -12,11 +12,11 @@ class RoundedMatrices {
  public:
   explicit RoundedMatrices(Gpu& gpu) : gpu_(gpu) {}
 
-  // Adds a matrix [rows, columns] without gaps that begins `from` numbers behind the first
-  // parameter. Its copy is [padded_rows, stride]; what it has besides is zero. Returns what at()
-  // takes.
+  // Adds a matrix [rows, columns] without gaps that begins `from` numbers after the first
+  // parameter. The copy is [padded_rows, stride], with zeros outside the matrix. Returns the
+  // argument for at().
   int64_t add(int64_t from, int64_t rows, int64_t columns, int64_t padded_rows, int64_t stride);
-  // Called once, when all have been added.
+  // Must be called once, after all matrices have been added.
   void allocate();
   // Asks for all copies.
   void write(const float* parameters) const;

@@ -52,7 +52,7 @@ void TensorUpdate::prepare(const Optimizer& optimizer, const UpdateArguments& ar
   UpdateArguments complete = arguments;
   std::vector<float> ratios_of_tensors;
   if (optimizer.needs_whole_tensors()) {
-    // Ratios of 1 give the rules to measure by.
+    // Ratios of 1 give the rules for the measurement.
     ratios_of_tensors.assign(layout_.tensors().size(), 1.0f);
     complete.ratios = ratios_of_tensors;
     complete.learning_rate = 1.0f;

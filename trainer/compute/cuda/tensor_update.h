@@ -7,7 +7,8 @@
 
 namespace muster::compute::cuda {
 
-// Says where an optimizer's slots lie: slot(i) returns the floats of slot i, of `count`.
+// Gives the memory of an optimizer's slots: slot(i) returns the floats of slot i, for `count`
+// slots.
 template <class Slot>
 void set_slots(const Optimizer& optimizer, size_t count, Slot slot, FlatBuffers& buffers) {
   const size_t of_formula = optimizer.average_slot().value_or(count);
@@ -22,15 +23,15 @@ class TensorUpdate {
   // The range must not cut a tensor if the optimizer needs whole tensors.
   TensorUpdate(Gpu& gpu, const ParameterLayout& layout, Range range);
 
-  // Prepares an update, on the host: apply() uses what this has set. For an optimizer that needs
-  // whole tensors it must be called when the gradients are complete, and it waits for the GPU. An
-  // update of the other `turn` may be under way meanwhile.
+  // Prepares an update, on the host, for apply(). For an optimizer that needs whole tensors,
+  // prepare() must be called when the gradients are complete, and it waits for the GPU. An update
+  // of the other `turn` may be running in the meantime.
   void prepare(const Optimizer& optimizer, const UpdateArguments& arguments,
                const FlatBuffers& buffers, int turn = 0);
   // Asks the GPU for the update of turn 0. It can be recorded. `before` and `copy`: see
-  // UpdateTensors; only what is updated is moved there, and not frozen tensors.
+  // UpdateTensors; only updated tensors are copied, not frozen ones.
   void apply(const FlatBuffers& buffers, const float* before = nullptr, float* copy = nullptr);
-  // Asks for the same update, of any turn, after rules() of that turn have been fetched.
+  // Asks for the same update, of any turn, after the rules() of this turn have been fetched.
   void apply_fetched(const FlatBuffers& buffers, const float* before = nullptr,
                      float* copy = nullptr);
   Fetch::Piece rules(int turn = 0) const;
@@ -41,8 +42,8 @@ class TensorUpdate {
 
   Gpu& gpu_;
   const ParameterLayout& layout_;
-  std::vector<TensorPiece> pieces_;  // those of trainable tensors first
-  int64_t trainable_ = 0;            // how many
+  std::vector<TensorPiece> pieces_;  // pieces of trainable tensors come first
+  int64_t trainable_ = 0;            // the number of pieces of trainable tensors
   int64_t state_begin_ = 0;          // the first tensor of the state segment
   GpuArray<TensorPiece> gpu_pieces_;
   HostArray<UpdateRule> rules_;  // [2, tensors], of each turn

@@ -12,12 +12,12 @@
 
 namespace muster::compute {
 
-// The description of a layer for every backend: its output's shape and its parameters; or a
-// Mismatch, if its inputs or settings do not fit. The caller fills in Mismatch::layer. Each kind
-// has one file.
+// The description of a layer for every backend: the shape of its output and its parameters, or a
+// Mismatch if its inputs or settings do not fit. The caller fills in Mismatch::layer. Each kind has
+// one file.
 
 struct LayerInput {
-  std::string name;  // as the layer refers to it
+  std::string name;  // the name by which the layer refers to this input
   std::vector<int64_t> shape;
 };
 
@@ -49,11 +49,11 @@ Described describe(const Reshape&, const LayerSpec& layer, std::span<const Layer
 
 Described describe_layer(const LayerSpec& layer, std::span<const LayerInput> inputs);
 
-// These functions are shared by the above.
+// Functions that several layers use.
 
 // Returns the product of the axes; nothing if an axis is below 1 or there are more than 2^32
-// elements. That limit is far above the size of memory, and far below an overflow after a
-// multiplication by rows and bytes.
+// elements. The limit is far larger than any memory, and so small that a multiplication by rows and
+// bytes does not overflow.
 std::optional<int64_t> element_count(const std::vector<int64_t>& shape);
 inline constexpr const char* kCountable = "axes of at least 1, and at most 2^32 elements";
 std::string to_string(const std::vector<int64_t>& shape);
@@ -61,7 +61,7 @@ std::string to_string(const std::vector<int64_t>& shape);
 // (height, width, channels) it is unchanged, so that the features are the last axis; else it is one
 // vector, in C order.
 std::vector<int64_t> as_features(const std::vector<int64_t>& shape);
-// Return a mismatch if a layer that takes one input, or two and more, has another number of them.
+// Return a mismatch if the layer has another number of inputs than required: one, or two and more.
 std::optional<Mismatch> require_one(std::span<const LayerInput> inputs);
 std::optional<Mismatch> require_several(std::span<const LayerInput> inputs);
 // Returns a layer's kernel and, if it has one, its bias, named "<layer>/kernel" and "<layer>/bias".

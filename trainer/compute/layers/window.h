@@ -12,14 +12,14 @@
 
 namespace muster::compute {
 
-// A window's way over an image, worked out: axis 0 is the height, axis 1 the width.
+// How a window moves over an image; axis 0 is the height, axis 1 the width.
 struct Geometry {
-  std::array<int64_t, 2> input{};   // places of the image
-  std::array<int64_t, 2> output{};  // places of the window
+  std::array<int64_t, 2> input{};   // size of the image
+  std::array<int64_t, 2> output{};  // number of places of the window
   std::array<int64_t, 2> size{1, 1};
   std::array<int64_t, 2> strides{1, 1};
   std::array<int64_t, 2> before{};  // zeros before the image
-  int64_t channels = 1;             // of the image
+  int64_t channels = 1;             // channels of the image
 
   int64_t places() const { return output[0] * output[1]; }
   int64_t window_places() const { return size[0] * size[1]; }

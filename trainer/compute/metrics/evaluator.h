@@ -14,22 +14,22 @@ struct Graph;
 
 // The results of a model for the rows of a batch.
 struct EvaluatedRows {
-  const Batch& batch;              // with its labels
+  const Batch& batch;              // includes the labels
   std::span<const float> outputs;  // [batch.rows, width] floats as Engine::evaluate gives them
   LossSums sums;
 };
 
-// Takes the results of a model for all samples, batch by batch in the data's order, and computes
-// metrics of them. One thread calls it, and it must accumulate in that order, so that its metrics
-// have the same bits for any number of threads of the engine.
+// Receives a model's results for all samples, batch by batch in the order of the data, and computes
+// metrics from them. One thread calls an accumulator, and it must accumulate in this order, so that
+// its metrics have the same bits for any number of threads of the engine.
 class Accumulator {
  public:
   virtual ~Accumulator() = default;
   virtual void add(const EvaluatedRows& rows) = 0;
-  // Returns the metrics of its definition, in their order, over all rows so far. Those of which the
-  // rows have nothing to measure are left out.
+  // Returns the metrics of its definition, in their order, over all rows so far. A metric for which
+  // the rows have nothing to measure is left out.
   virtual std::vector<Metric> metrics() const = 0;
-  // Returns what there is to tell of each class.
+  // Returns the metrics of each class, if the accumulator has any.
   virtual std::vector<ClassMetric> class_metrics() const { return {}; }
 };
 
@@ -45,9 +45,9 @@ struct Evaluator {
 // the model's outputs - 1.
 Evaluator class_recall();
 
-// COCO's twelve numbers for a model with SsdLoss: detection::CocoMetrics says what they are. A
-// number for which there is no object to find is left out. Of each class with objects
-// averagePrecisionByClass is COCO's first number for this class alone.
+// COCO's twelve numbers for a model with SsdLoss; see detection::CocoMetrics. A number for which
+// there is no object to find is left out. averagePrecisionByClass is COCO's first number for each
+// class with objects alone.
 Evaluator coco_metrics();
 
 }  // namespace muster::compute

@@ -13,18 +13,19 @@ struct Metric {
   double value = 0;
 };
 
-// A metric of each class alone, as an evaluation reports it beside the metrics of all classes.
+// A metric for each single class. An evaluation reports it besides the metrics over all classes.
 struct ClassMetric {
-  std::string name;                           // "averagePrecisionByClass"
-  std::vector<std::optional<double>> values;  // by class; nothing where there is nothing to measure
+  std::string name;  // "averagePrecisionByClass"
+  // By class; nothing for a class without anything to measure.
+  std::vector<std::optional<double>> values;
 };
 
-// Returns the value of the metric of this name; nothing if it is not among them.
+// Returns the value of the metric with this name; nothing if `metrics` does not have it.
 std::optional<double> value_of(std::span<const Metric> metrics, const std::string& name);
 
 enum class Better { lower, higher };
 
-// A metric as earlyStopping and bestOnly know it.
+// A metric as earlyStopping and bestOnly use it.
 struct MetricDefinition {
   std::string name;
   Better better = Better::higher;

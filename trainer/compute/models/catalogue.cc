@@ -68,7 +68,7 @@ ModelSpec linear_regression() {
           MeanSquaredError{}};
 }
 
-// Leaves the size of images to the data.
+// Lets the data decide the size of images.
 ModelSpec of_any_size(ModelSpec model) {
   model.input_shape.clear();
   return model;

@@ -10,8 +10,8 @@
 
 namespace muster::compute {
 
-// Models known by name, as `model: {name: mnist-mlp}` asks for. input_shape and label_count are
-// what the model was made for; the data set at hand has the last word.
+// Models with a name, for `model: {name: mnist-mlp}`. input_shape and label_count are the values
+// that the model was made for; the values of the data set override them.
 //
 // mnist-mlp          784-256-256-10, ReLU, softmax cross entropy; Glorot uniform, biases zero
 // mnist-sigmoid      784-100-10, sigmoid, softmax cross entropy; all weights from a unit normal,
@@ -27,21 +27,21 @@ namespace muster::compute {
 // linear-regression  one dense unit, mean squared error; zeros
 std::vector<std::string> model_names();
 
-// Settings that some models have. What is left out is the model's own.
+// Settings of some models. A setting that is left out has the model's default.
 struct ModelOptions {
   std::optional<int64_t> classes;                // mobilenet-v1: 1000; ssd-mobilenet-v1: 90
-  std::optional<float> depth_multiplier;         // of both: 1
-  std::optional<float> normalization_momentum;   // of both: 0.9997
-  detection::ClassificationLoss classification;  // of ssd-mobilenet-v1
+  std::optional<float> depth_multiplier;         // both models: 1
+  std::optional<float> normalization_momentum;   // both models: 0.9997
+  detection::ClassificationLoss classification;  // for ssd-mobilenet-v1
 };
 
 // Returns nothing if the catalogue does not have the name.
 std::optional<ModelSpec> find_model(std::string_view name, const ModelOptions& options = {});
 
-// Returns the steps from the names of tensors in TensorFlow's published checkpoints to those of a
-// model of the catalogue: for mobilenet-v1 and ssd-mobilenet-v1 those of TF-Slim's classifier
-// (MobilenetV1/...) and of the detection zoo's ssd_mobilenet_v1 (FeatureExtractor/MobilenetV1/...).
-// None for any other model.
+// Returns the renaming steps from the tensors of TensorFlow's published checkpoints to the tensors
+// of a model of the catalogue. mobilenet-v1 and ssd-mobilenet-v1 have steps for TF-Slim's
+// classifier (MobilenetV1/...) and for the detection zoo's ssd_mobilenet_v1
+// (FeatureExtractor/MobilenetV1/...); other models have none.
 std::vector<Rename> published_names(std::string_view model);
 
 }  // namespace muster::compute

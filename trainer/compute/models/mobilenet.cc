@@ -6,8 +6,8 @@ namespace muster::compute {
 namespace {
 
 struct Block {
-  int64_t filters;  // of the pointwise convolution, at a depth multiplier of 1
-  int64_t stride;   // of the depthwise convolution
+  int64_t filters;  // filters of the pointwise convolution, at a depth multiplier of 1
+  int64_t stride;   // stride of the depthwise convolution
 };
 constexpr Block kBlocks[] = {{64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
                              {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};

@@ -64,7 +64,7 @@ struct Concatenate {};  // along the last axis
 // Images are [height, width, channels]; a sample of two axes is taken as one channel. A window
 // moves over an image by its strides. With `same` padding the output has ceil(size / stride) places
 // along an axis, and zeros surround the image, the smaller half before it, as in TensorFlow; with
-// `valid` only the places at which the whole window lies in the image.
+// `valid` the output has only the places at which the whole window lies in the image.
 enum class Padding { same, valid };
 struct Window {
   std::array<int64_t, 2> size{1, 1};  // height, width
@@ -81,7 +81,7 @@ struct Conv2d {
   Initializer kernel_initializer;
   Initializer bias_initializer{InitializerKind::zeros, 0.0f};
 };
-// The same for each channel by itself; W is [height, width, channels, 1], b is [channels].
+// A convolution of each channel by itself; W is [height, width, channels, 1], b is [channels].
 struct DepthwiseConv2d {
   Window window;
   Activation activation = Activation::linear;
@@ -89,7 +89,7 @@ struct DepthwiseConv2d {
   Initializer kernel_initializer;
   Initializer bias_initializer{InitializerKind::zeros, 0.0f};
 };
-// The largest value, or the mean, of those values of each channel that lie in the window and in the
+// The largest value, or the mean, over the values of each channel that lie in the window and in the
 // image.
 struct MaxPool {
   Window window;
@@ -100,7 +100,7 @@ struct AveragePool {
 struct GlobalAveragePool {};   // the mean of each channel over the whole image: [channels]
 struct Flatten {};             // the sample as one vector, in C order
 struct Reshape {               // the sample's elements, in C order, in another shape
-  std::vector<int64_t> shape;  // one axis may be -1: as many as are left
+  std::vector<int64_t> shape;  // one axis may be -1: it gets the remaining factor
 };
 
 using LayerKind =
@@ -114,8 +114,8 @@ struct LayerSpec {
   bool trainable = true;            // false: its parameters go to the frozen segment
 };
 
-// A loss of one row, by the model's output y. All losses have their names, labels and metrics in
-// loss.cc.
+// A loss of one row, computed from the model's output y. The names, labels and metrics of all
+// losses are in loss.cc.
 
 // -log of the probability that the softmax of y gives to the row's class.
 struct SoftmaxCrossEntropy {
@@ -134,15 +134,16 @@ struct Huber {
 
 // The loss of a single-shot detector (Liu et al.: SSD), as the TF Object Detection API's
 // ssd_mobilenet_v1 configures it. A row's targets are an ObjectList. The model's output holds the
-// codes of all anchors, [anchors, 4], and then their logits, [anchors, 1 + classes], of which the
-// first one is the background's. A row's loss is the sum, over the anchors that mining leaves, of
+// codes of all anchors, [anchors, 4], and then the anchors' logits, [anchors, 1 + classes]; the
+// first logit is for the background. A row's loss is the sum, over the anchors that mining selects,
+// of
 //   classification_weight * (classification loss) + localization_weight * (smooth L1).
 // The sum over a batch is divided by the number of anchors that are matched with an object.
 struct SsdLoss {
   int64_t classes = 90;
   detection::SsdAnchorSettings anchors;
-  // The layers in whose grids the anchors stand: [height, width, ...], one for each of
-  // anchors.num_layers.
+  // The layers whose outputs [height, width, ...] give the grids of the anchors, one layer for each
+  // of anchors.num_layers.
   std::vector<std::string> grids;
   detection::MatcherSettings matcher;
   detection::BoxCoder coder;
@@ -150,8 +151,8 @@ struct SsdLoss {
   detection::ClassificationLoss classification;
   float classification_weight = 1;
   float localization_weight = 1;
-  float delta = 1;                            // of smooth L1
-  detection::MulticlassSettings suppression;  // when objects are found, not in training
+  float delta = 1;                            // for smooth L1
+  detection::MulticlassSettings suppression;  // used when objects are found, not in training
 
   bool operator==(const SsdLoss&) const = default;
 };
@@ -162,7 +163,7 @@ struct ModelSpec {
   std::string name;                  // "mnist-mlp", or "custom"
   std::vector<int64_t> input_shape;  // one sample; {28, 28}, or flat, {784}
   int64_t label_count = 0;           // classes, or floats of a target, as the loss takes them
-  std::vector<LayerSpec> layers;     // the loss takes the last one's output
+  std::vector<LayerSpec> layers;     // the loss uses the output of the last layer
   LossKind loss;
 };
 

@@ -8,7 +8,8 @@ namespace muster::data {
 
 namespace {
 
-// A crop after one of these takes its part of the file's pixels, not of a smaller image.
+// Whether the stage works on an encoded image. A crop after such a stage takes its part from the
+// file's pixels, not from a smaller image.
 bool takes_encoded(const spec::StageKind& stage) {
   return std::holds_alternative<spec::Flip>(stage) ||
          std::holds_alternative<spec::RandomCrop>(stage) ||

@@ -17,9 +17,9 @@ class Augmentation {
   // Precondition: samples of the data set's shape fit all stages (spec::mismatch_of).
   Augmentation(std::vector<spec::StageKind> stages, uint64_t seed);
 
-  // Makes sample `index`: writes it, the `position`-th of the order of `epoch`, as it is used
-  // there, to `features`, which must have room for dataset.sample_bytes(). Any thread may call it,
-  // with a workspace of its own. Throws Invalid for a damaged sample.
+  // Makes sample `index` for its use at `position` in the order of `epoch`, and writes it to
+  // `features`, which must have room for dataset.sample_bytes(). Any thread may call this, with its
+  // own workspace. Throws Invalid for a damaged sample.
   void apply(const Dataset& dataset, uint64_t index, uint64_t epoch, uint64_t position,
              std::byte* features, Sample& workspace) const;
 

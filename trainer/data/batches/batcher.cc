@@ -57,7 +57,8 @@ void BatchBuffer::load(const Augmentation& augmentation) {
   for (size_t row = 0; row < rows; ++row) load_row(augmentation, row, benches_.front());
 }
 
-// A thread takes a row when it has made one: some images take longer than others.
+// A thread takes the next row when it has finished one, because some images take longer than
+// others.
 void BatchBuffer::load_together(const Augmentation& augmentation) {
   const auto rows = static_cast<size_t>(batch_.rows);
   std::atomic<size_t> next = 0;
@@ -111,8 +112,9 @@ void BatchBuffer::write_boxes(size_t row, Workbench& bench) {
                            std::span(objects_).subspan(row * floats, floats));
 }
 
-// Makes the row's sample or, if that is damaged, the next one of its shard that is not; returns
-// which. So neither the epoch's order nor any other sample depends on who finds the damage.
+// Makes the row's sample or, if it is damaged, the next undamaged sample of its shard. Returns the
+// sample's index. So neither the epoch's order nor any other sample depends on the thread that
+// finds the damage.
 uint64_t BatchBuffer::make(const Augmentation& augmentation, size_t row, std::byte* copy,
                            Sample& workspace) {
   uint64_t sample = samples_[row];

@@ -20,17 +20,17 @@ namespace muster::data {
 class BatchBuffer {
  public:
   enum class Features {
-    in_place,  // where the data set has them
+    in_place,  // in the data set's memory
     copied,    // in the buffer itself
   };
-  // Samples that are made on use are always in the buffer. So many `threads` make the samples of a
-  // batch together; the caller of Batcher::load() is one of them.
+  // Samples that are made on use are always in the buffer. `threads` threads, including the caller
+  // of Batcher::load(), make the samples of a batch together.
   BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features = Features::in_place,
               int threads = 1);
   BatchBuffer(BatchBuffer&&) = default;
 
   const compute::Batch& batch() const { return batch_; }
-  // Returns the memory of the features; empty where they are in place.
+  // Returns the memory of the features; empty if they are in place.
   std::span<const std::byte> memory() const { return copies_.bytes(); }
 
  private:
@@ -39,9 +39,9 @@ class BatchBuffer {
   void finish(uint64_t epoch, size_t rows, const Shards::Held& shard);
   // The memory in which one thread makes a sample.
   struct Workbench {
-    Sample sample;                         // of the stages
-    std::vector<detection::Object> found;  // in it
-    std::exception_ptr failure;            // what has ended the thread's part of a batch
+    Sample sample;                         // workspace of the stages
+    std::vector<detection::Object> found;  // the sample's objects
+    std::exception_ptr failure;            // the error of the thread's part of a batch
   };
   void load(const Augmentation& augmentation);
   void load_together(const Augmentation& augmentation);
@@ -52,7 +52,7 @@ class BatchBuffer {
   const Dataset& dataset_;
   const uint64_t sample_bytes_;
   Storage copies_;      // empty: features in place
-  Shards::Held shard_;  // of which the samples are
+  Shards::Held shard_;  // the shard of the samples
   std::vector<uint64_t> samples_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
@@ -60,7 +60,7 @@ class BatchBuffer {
   std::vector<float> objects_;  // the targets of objects, row by row
   std::vector<uint64_t> positions_;
   compute::Batch batch_;
-  std::vector<Workbench> benches_;    // of each thread
+  std::vector<Workbench> benches_;    // one for each thread
   std::unique_ptr<host::Team> team_;  // null with one thread
 };
 
@@ -77,15 +77,15 @@ class Batcher {
   const Shards& shards() const { return shards_; }
   const Dataset& dataset() const { return dataset_; }
   // Fills the buffer with batch `number` of `epoch`; it has no rows beyond the epoch's end. Its
-  // positions count through all batches of the epoch and do not depend on who fills them. Throws as
-  // Shards::place does.
+  // positions count through all batches of the epoch and do not depend on the thread that fills
+  // them. Throws the errors of Shards::place.
   const compute::Batch& fill(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
     plan(buffer, epoch, number);
     return load(buffer);
   }
   // The two parts of fill(): plan() chooses the samples, load() gets them. Other threads may call
-  // load() meanwhile with other buffers. Samples that may lie on a disk are all requested before
-  // the first is read.
+  // load() at the same time with other buffers. All samples that may be on a disk are requested
+  // before the first one is read.
   void plan(BatchBuffer& buffer, uint64_t epoch, uint64_t number);
   const compute::Batch& load(BatchBuffer& buffer) const;
   // Announces that the samples of this batch will soon be read.
@@ -95,7 +95,7 @@ class Batcher {
   const Dataset& dataset_;
   const Shards shards_;
   const Augmentation augmentation_;
-  std::vector<EpochOrder> orders_;  // of each shard that is held
+  std::vector<EpochOrder> orders_;  // order of each held shard
 };
 
 }  // namespace muster::data

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kGlance{500};
 
-// Returns what the work throws, or null.
+// Returns the exception of `work`, or null.
 template <class Work>
 std::exception_ptr failure_of(const Work& work) {
   try {
@@ -58,7 +58,7 @@ const compute::Batch& Pipeline::take(const Cursor& wanted) {
   const Cursor& foreseen = claimed_ > 0 ? slot(0).at : next_;
   if (!aimed_ || foreseen != wanted) aim_at(wanted);
   wake_one();
-  // The threads that load are watched themselves: whoever waits for them goes on.
+  // The loading threads are watched separately; a thread that waits for them gives signs of life.
   while (!filled_.wait_for(lock, kGlance, [&]() MUSTER_REQUIRES(mutex_) {
     return claimed_ > 0 && slot(0).state == State::ready;
   }))
@@ -99,7 +99,7 @@ std::vector<std::span<const std::byte>> Pipeline::memory() {
   return all;
 }
 
-// Returns whether a slot is free. A slot that is still being filled for an earlier aim is not.
+// Whether a slot is free. A slot that is still being filled for an earlier aim is not free.
 bool Pipeline::has_room() const {
   return aimed_ && claimed_ + (taken_ ? 1 : 0) < slots_.size() &&
          slots_[(head_ + claimed_) % slots_.size()].state != State::being_filled;

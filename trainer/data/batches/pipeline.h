@@ -13,9 +13,9 @@
 
 namespace muster::data {
 
-// Batches that threads of its own make ahead of their reader, for data that do not lie ready in
-// memory. Its batches depend only on the cursors that are asked for. Its speed depends on the
-// prediction of the next cursor: after one that Cursor::next does not return, it begins anew. It
+// Batches that the pipeline's threads make ahead of the reader, for data that are not ready in
+// memory. The batches depend only on the requested cursors. The speed depends on predicting the
+// next cursor: after a cursor that Cursor::next() does not predict, the pipeline begins anew. It
 // has one reader. Allocates nothing after the first batches.
 class Pipeline {
  public:
@@ -26,10 +26,11 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Waits until the batch is there, and returns it; it is valid until the next call. Throws what
-  // the batcher throws.
+  // Waits until the batch is ready, and returns it. The batch is valid until the next call. Throws
+  // the errors of the batcher.
   const compute::Batch& take(const Cursor& wanted);
-  // Does the same if the batch is there and was foreseen; else it returns null and changes nothing.
+  // Does the same if the batch is ready and was predicted; otherwise returns null and changes
+  // nothing.
   const compute::Batch* take_if_ready(const Cursor& wanted);
 
   // Returns the memory of all batches' features.
@@ -54,23 +55,23 @@ class Pipeline {
   }
 
   Mutex planning_;   // taken before mutex_
-  Batcher batcher_;  // its plans are made with planning_
+  Batcher batcher_;  // its plans are made with planning_ held
   const uint64_t batches_per_epoch_;
 
   Mutex mutex_;
   ConditionVariable room_, filled_;
-  // A ring: the claimed ones from head_ on, the one taken before it. Only the thread that fills a
-  // slot uses its buffer meanwhile, without the mutex.
+  // A ring: the claimed slots begin at head_; the taken slot is before it. While a slot is being
+  // filled, only the filling thread uses its buffer, without the mutex.
   std::vector<Slot> slots_ MUSTER_GUARDED_BY(mutex_);
   size_t head_ MUSTER_GUARDED_BY(mutex_) = 0;
-  size_t claimed_ MUSTER_GUARDED_BY(mutex_) = 0;  // being filled or ready
+  size_t claimed_ MUSTER_GUARDED_BY(mutex_) = 0;  // number of slots being filled or ready
   bool taken_ MUSTER_GUARDED_BY(mutex_) = false;
   bool aimed_ MUSTER_GUARDED_BY(mutex_) = false;
   bool idle_ MUSTER_GUARDED_BY(mutex_) = false;  // a thread waits for room
-  Cursor next_ MUSTER_GUARDED_BY(mutex_);        // for the slot behind the claimed ones
+  Cursor next_ MUSTER_GUARDED_BY(mutex_);        // cursor for the slot after the claimed slots
   uint64_t aims_ MUSTER_GUARDED_BY(mutex_) = 0;  // batches filled for an earlier aim are dropped
   bool stop_ MUSTER_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // last: they use the rest
+  std::vector<std::thread> threads_;  // the last member, because threads use the others
 };
 
 }  // namespace muster::data

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kChunk = 64 * 1024;
 
-// Returns zlib's message, in words for readers who do not know its source.
+// Returns zlib's message, in words that do not require knowledge of zlib.
 std::string_view complaint_of(const z_stream& stream) {
   const std::string_view said = stream.msg == nullptr ? "bad data" : stream.msg;
   if (said == "incorrect data check")

@@ -9,9 +9,9 @@
 
 namespace muster::data {
 
-// The bytes of a file, unpacked on the way if they begin like gzip (RFC 1952), whatever the file's
-// name. Members of a gzip file that follow one another are one stream. Throws Invalid naming file
-// and byte on damaged gzip data, or if something that is no gzip member follows its end.
+// The bytes of a file, unpacked if they begin like gzip (RFC 1952), whatever the file's name.
+// Consecutive members of a gzip file are one stream. Throws Invalid naming file and byte for
+// damaged gzip data, or if anything other than a gzip member follows a member.
 class ByteStream {
  public:
   // `size` is the file's own length. `file` must outlive the stream.
@@ -23,13 +23,13 @@ class ByteStream {
   // Fills `out`; returns less than its size only at the end of the stream.
   size_t read(std::span<std::byte> out);
 
-  // Skips up to `count` bytes; returns how many there were.
+  // Skips up to `count` bytes; returns the number of skipped bytes.
   uint64_t skip(uint64_t count);
 
   const std::string& name() const { return name_; }
   bool gzipped() const { return inflater_ != nullptr; }
-  // Returns true if the file ended in the middle of a gzip member. Then the bytes read are not all,
-  // even if they are all that was wanted.
+  // Whether the file ended in the middle of a gzip member. Then bytes are missing, even if as many
+  // as were wanted could be read.
   bool is_cut() const;
   // The position in the unpacked stream.
   uint64_t position() const { return position_; }

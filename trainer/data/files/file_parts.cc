@@ -11,7 +11,7 @@ std::vector<FilePart> selected_parts(const std::vector<uint64_t>& samples_of_fil
       std::accumulate(samples_of_files.begin(), samples_of_files.end(), uint64_t{0});
   const Selected all = select(selection, total, name);
   std::vector<FilePart> parts;
-  uint64_t begin = 0;  // of the file, among all samples
+  uint64_t begin = 0;  // the file's first sample among all samples
   for (size_t file = 0; file < samples_of_files.size(); ++file) {
     const uint64_t end = begin + samples_of_files[file];
     const uint64_t first = std::max(begin, all.first);

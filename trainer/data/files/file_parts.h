@@ -12,12 +12,12 @@ namespace muster::data {
 // A range of consecutive samples of one file.
 struct FilePart {
   size_t file = 0;
-  uint64_t first = 0;  // of the file
+  uint64_t first = 0;  // number within the file
   uint64_t count = 0;  // at least 1
 };
 
-// Returns the samples that the selection leaves of files with so many samples each, by file; files
-// without any are left out. Throws Invalid as select() does, with `name`.
+// Returns the selected samples, by file; `samples_of_files` has the number of samples in each file.
+// Files without selected samples are left out. Throws Invalid like select(), with `name`.
 std::vector<FilePart> selected_parts(const std::vector<uint64_t>& samples_of_files,
                                      const Selection& selection, const std::string& name);
 

@@ -15,8 +15,8 @@ constexpr uint64_t kMostElements = uint64_t{1} << 62;
 
 struct Header {
   std::vector<uint64_t> dimensions;
-  uint64_t bytes = 0;        // of the header
-  uint64_t sample_size = 1;  // elements
+  uint64_t bytes = 0;        // bytes of the header
+  uint64_t sample_size = 1;  // elements of a sample
   uint64_t total() const { return bytes + dimensions[0] * sample_size; }
 };
 
@@ -24,7 +24,8 @@ const char* unpacked(const ByteStream& stream) {
   return stream.gzipped() ? " unpacked" : "";
 }
 
-// Returns where the file of a stream that ended too early stops, if that is known to be the reason.
+// Returns where the file is cut, for a stream that ended too early; "" if this is not known to be
+// the reason.
 std::string where_cut(const ByteStream& stream) {
   if (!stream.is_cut()) return "";
   return fmt::format("; the gzip file of {} bytes ends in the middle", stream.file_bytes());

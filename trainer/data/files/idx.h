@@ -27,23 +27,25 @@ struct IdxLabels {
 };
 
 // Reads the header of images and no further. Throws Invalid naming file, byte, expected and found:
-// no IDX, labels instead of images, another element type, dimensions that the file cannot hold.
+// not IDX, labels instead of images, another element type, dimensions that the file cannot hold.
 IdxShape read_idx_shape(ByteStream& stream);
 
 // Throws Invalid unless there is one label for each image.
 void require_as_many(const IdxLabels& labels, const std::string& labels_name, uint64_t images,
                      const std::string& images_name);
 
-// Reads images to their end; `pixels` receives sample `first` and the following ones, as many as it
-// holds. Precondition: by its header, read_idx_shape's `shape`, the file has them. Throws Invalid
-// as above, for truncation and extra bytes, and if the header has changed meanwhile.
+// Reads images to the end of the file. `pixels` receives sample `first` and the samples after it,
+// as many as fit. Precondition: the file has them, by its header `shape` from read_idx_shape().
+// Throws Invalid like read_idx_shape(), for truncation and extra bytes, and if the header has
+// changed meanwhile.
 void read_idx_images(ByteStream& stream, const IdxShape& shape, uint64_t first,
                      std::span<std::byte> pixels);
 
-// Reads images to their end and keeps none. Throws as above.
+// Reads images to the end of the file and keeps none. Throws the same errors as read_idx_images().
 void skip_idx_images(ByteStream& stream);
 
-// Reads labels to their end. Throws as above. Allocates no more memory than the file's size allows.
+// Reads labels to the end of the file. Throws the same errors. Allocates no more memory than the
+// file's size allows.
 IdxLabels read_idx_labels(ByteStream& stream);
 
 }  // namespace muster::data

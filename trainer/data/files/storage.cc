@@ -61,7 +61,7 @@ Storage::Storage(size_t bytes, StorageKind kind) : size_(bytes), kind_(kind) {
     throw Unavailable(
         fmt::format("cannot have {} bytes for samples: {}", bytes, system_words(errno)));
   }
-  // Samples are read at random, and fewer, larger pages miss the TLB less. This is only advice.
+  // Samples are read at random, and larger pages cause fewer TLB misses. The call is only advice.
   if (kind == StorageKind::memory) ::madvise(data, bytes, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);
 }

@@ -11,10 +11,10 @@ enum class StorageKind {
                    // cache and may leave memory for the disk
 };
 
-// Zeroed bytes, aligned to pages, that live as long as the object. Memory pages cost nothing before
-// they are written, so a header that promises too much costs nothing either. A temporary file's
-// space is allocated at once, so that a full disk is an error here and not a signal later. Throws
-// Unavailable for memory, WriteError for the file.
+// Zeroed bytes, aligned to pages, that live as long as the object. A memory page costs nothing
+// before it is written, so a file header with too large a size costs nothing. A temporary file's
+// space is allocated at once, so that a full disk causes an error here and not a signal later.
+// Throws Unavailable for memory, WriteError for the file.
 class Storage {
  public:
   Storage() = default;
@@ -26,7 +26,7 @@ class Storage {
   std::span<std::byte> bytes() { return {data_, size_}; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   StorageKind kind() const { return kind_; }
-  // Asks the system to read a part that it has moved to the disk, without waiting for it.
+  // Asks the system to read a part that is on the disk, without waiting for it.
   void will_need(size_t begin, size_t bytes) const;
   // Returns the bytes as floats.
   std::span<float> floats() { return {reinterpret_cast<float*>(data_), size_ / sizeof(float)}; }

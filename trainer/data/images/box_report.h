@@ -8,14 +8,14 @@
 
 namespace muster::data {
 
-// Counts what is not learned from the boxes of a data set's images, and what was changed, so that a
-// set with wrong boxes does not pass unseen. For one thread.
+// Counts the boxes of a data set's images that are not learned or were changed, so that wrong boxes
+// do not stay unnoticed. For one thread.
 class BoxReport {
  public:
-  // Counts an image: its usable boxes, and what reading them has met.
+  // Counts an image: its usable boxes, and the problems found when they were read.
   void add(const std::vector<images::Box>& boxes, const images::BoxProblems& problems);
   void add_without_image(uint64_t annotations) { without_image_ += annotations; }
-  // Whether no box is left to learn from: a crowd is not learned.
+  // Whether no box can be learned from. Crowds are not learned.
   bool has_none() const { return boxes_ == crowds_; }
   // Returns all counts that are not zero as words; "" if there are none.
   std::string text() const;

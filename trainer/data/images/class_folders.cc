@@ -48,7 +48,8 @@ class PassedOver {
   void add(const std::string& kind, uint64_t count = 1) {
     if (count > 0) counts_[kind] += count;
   }
-  // Counts files that are no images by their endings, and what is in folders beside them.
+  // Counts files that are not images, by their endings, and the entries of folders beside the
+  // images.
   void add_other_than_images(const fs::path& folder, const Names& names) {
     for (const fs::path& name : names.files) {
       if (has_image_ending(name)) continue;
@@ -66,7 +67,7 @@ class PassedOver {
 
  private:
   void add_deeper(const fs::path& folder) {
-    std::error_code error;  // nobody needs what is in it
+    std::error_code error;  // its value is not used
     uint64_t images = 0;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
          entry.increment(error))
@@ -77,9 +78,9 @@ class PassedOver {
   std::map<std::string, uint64_t> counts_;
 };
 
-// The place of a file in the order of all.
+// The place of a file in the whole order.
 struct Spread {
-  uint64_t numerator;  // of (k + 1/2) / n
+  uint64_t numerator;  // numerator of (k + 1/2) / n
   uint64_t denominator;
   ImageFile file;
 

@@ -5,10 +5,10 @@
 
 namespace muster::data {
 
-// Returns a note of the classes of which there is no sample in `where`, since they cannot be
-// learned or judged; nothing if each has one. `seen`: whether a class has a sample. `names`: of the
-// classes; empty: they are numbers, and then labels from 1 on, as by others who count so, are named
-// as such.
+// Returns a note on the classes without a sample in `where`, because such classes cannot be learned
+// or evaluated; nothing if every class has a sample. `seen`: whether each class has a sample.
+// `names`: the names of the classes; empty: classes are numbers, and the note then says so if
+// labels seem to begin at 1.
 std::vector<std::string> notes_of_classes(const std::vector<bool>& seen,
                                           const std::vector<std::string>& names,
                                           const std::string& where);

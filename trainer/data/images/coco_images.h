@@ -13,7 +13,7 @@ namespace muster::data {
 // The images of COCO's annotations, each a file.
 class CocoImages : public ImageSet {
  public:
-  // `annotations` are those of `source`.
+  // `annotations` is the content of the source's file.
   CocoImages(records::CocoAnnotations annotations, const spec::CocoSource& source,
              const Selected& selected);
 
@@ -29,7 +29,7 @@ class CocoImages : public ImageSet {
 
   const std::filesystem::path folder_;
   std::vector<records::CocoImage> images_;  // labels are classes from 0
-  BoxReport boxes_;                         // problems: of the whole file
+  BoxReport boxes_;                         // the problems are those of the whole file
 };
 
 }  // namespace muster::data

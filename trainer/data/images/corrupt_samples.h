@@ -8,25 +8,25 @@
 
 namespace muster::data {
 
-// The samples of a data set that turned out to be damaged, or irregular and yet of use, each
-// counted once. Any thread may use it.
+// The samples of a data set that turned out to be damaged, or irregular but usable. Each sample is
+// counted once. Thread-safe.
 class CorruptSamples {
  public:
-  // `most_share`: how many of the samples may be damaged.
+  // `most_share`: the largest share of samples that may be damaged.
   CorruptSamples(uint64_t samples, double most_share);
 
   // Names a sample in the log, if it is one of the first. Throws Invalid, with `why` and the
-  // counts, if too many are damaged by now, each time: a batch that was made ahead may be dropped,
-  // and what was thrown in it is lost then.
+  // counts, if too many samples are damaged by now. Throws at every further call too, because a
+  // batch that was made ahead may be dropped together with its exception.
   void add(uint64_t sample, const std::string& why);
-  // Does the same for a record that is so damaged that it has no number.
+  // Does the same for a record that is too damaged to have a number.
   void add_unnumbered(const std::string& why);
 
-  // Names a sample in the log that is used although something is irregular about it, if it is one
-  // of the first of these.
+  // Names an irregular sample, which is used nevertheless, in the log, if it is one of the first of
+  // its kind.
   void add_odd(uint64_t sample, const std::string& what);
 
-  uint64_t count() const;  // of the damaged ones
+  uint64_t count() const;  // number of damaged samples
   uint64_t odd_count() const;
 
  private:

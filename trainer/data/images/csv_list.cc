@@ -55,7 +55,7 @@ class Labels {
   std::map<std::string, int32_t, std::less<>> numbers_;
 };
 
-// Returns a row as it may stand in the list.
+// Returns the text of a row.
 std::string text_of(const std::vector<records::CsvField>& row, char separator) {
   std::string text;
   for (const records::CsvField& field : row) {
@@ -65,8 +65,8 @@ std::string text_of(const std::vector<records::CsvField>& row, char separator) {
   return text;
 }
 
-// Returns the path of a row. One that is not in quotation marks may hold separators: the last one
-// stands before the label. Empty: the row is not `path,label`.
+// Returns the path of a row. A path without quotation marks may contain separators: the last
+// separator comes before the label. Empty: the row is not `path,label`.
 std::string path_of(const std::vector<records::CsvField>& row, char separator) {
   if (row.size() < 2) return "";
   const auto path = std::span(row).first(row.size() - 1);

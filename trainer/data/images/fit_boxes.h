@@ -7,10 +7,11 @@
 
 namespace muster::data {
 
-// Makes an image's boxes fit the picture as it is seen, if they were drawn on it as it is stored,
-// before EXIF's turn: that is so where only the stored picture has the height and width, in pixels,
-// that the boxes were made for. Sizes that fit neither are the image's oddity; 0 or less is no
-// size. Reads the picture's header. Throws Invalid, which begins with `name`, if that is damaged.
+// Turns an image's boxes like the picture (by EXIF), if the boxes were drawn on the stored picture
+// before its turn. This is so if `height` and `width`, the size that the boxes were made for, fit
+// only the stored picture. Sizes that fit neither picture become the image's oddity; a size of 0 or
+// less means unknown. Reads the picture's header. Throws Invalid, beginning with `name`, if the
+// header is damaged.
 void fit_boxes(int64_t height, int64_t width, std::string_view name, EncodedImage& image);
 
 }  // namespace muster::data

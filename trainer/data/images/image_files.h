@@ -17,10 +17,10 @@ struct ImageFile {
 
 // The files that a source names, in the order of its samples.
 struct ImageList {
-  std::vector<std::string> classes;  // their names; empty: labels are numbers
+  std::vector<std::string> classes;  // names of the classes; empty: labels are numbers
   int64_t label_count = 0;
   std::vector<ImageFile> files;
-  std::string passed_over;  // what else is there and is not used, as words; empty: nothing
+  std::string passed_over;  // description of entries that are not used; empty: none
 };
 
 inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .jfif or .png";
@@ -29,13 +29,13 @@ std::string ending_of(const std::filesystem::path& path);
 // Whether the name has one of kImageEndings, in small letters or capitals.
 bool has_image_ending(const std::filesystem::path& path);
 
-// Returns the number of bytes of a file; 0 if it cannot be told.
+// Returns the number of bytes of a file; 0 if it cannot be found out.
 uint64_t file_bytes(const std::filesystem::path& path);
 // Returns the content of an image file. Throws Invalid naming it if it cannot be read or is larger
 // than any image.
 std::string read_image_file(const std::filesystem::path& path);
 
-// Images that are a file each.
+// Images in separate files.
 class ImageFiles : public ImageSet {
  public:
   explicit ImageFiles(std::vector<ImageFile> files) : files_(std::move(files)) {}

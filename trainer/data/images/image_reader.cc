@@ -7,7 +7,7 @@ namespace muster::data {
 
 namespace {
 
-// Returns the length of a whole image of which a part is to have `needed` pixels.
+// Returns the length of a whole image such that its part has `needed` pixels.
 size_t whole_length(size_t needed, size_t part, uint64_t whole) {
   return (needed * whole + part - 1) / part;
 }

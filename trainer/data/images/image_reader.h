@@ -13,23 +13,23 @@
 
 namespace muster::data {
 
-// An encoded image on its way to the pixels of a sample. It is decoded last: a crop before that
-// costs nothing, and a JPEG of which less resolution is needed is decoded at a fraction of its
-// size. Keeps its memory from image to image; only one thread may use it at a time.
+// Turns encoded images into the pixels of samples. An image is decoded last, so a crop costs
+// nothing, and a JPEG that is needed at a lower resolution is decoded at a fraction of its size.
+// Keeps its memory from image to image; only one thread may use the reader at a time.
 class ImageReader {
  public:
-  // Begins with a whole image, of which it reads the header; `bytes` must live until read(). Throws
-  // Invalid, which begins with `name`, as images::read_size does.
+  // Begins with a whole image, and reads its header; `bytes` must live until read(). Throws
+  // Invalid, beginning with `name`, like images::read_size.
   void open(std::span<const std::byte> bytes, std::string_view name);
 
-  // Returns the size of the part that is left, in pixels of the file.
+  // Return the size of the current part, in pixels of the file.
   size_t height() const { return window_.height; }
   size_t width() const { return window_.width; }
-  // Leaves a part of what is left.
+  // Reduces the current part to a part of it.
   void crop(const images::Window& part);
 
-  // Decodes what is left and resizes it to height x width x 3 bytes. Throws Invalid as
-  // images::Decoder does. Returns what is irregular about the file, beginning with its name; empty:
+  // Decodes the current part and resizes it to height x width x 3 bytes. Throws Invalid like
+  // images::Decoder. Returns what is irregular about the file, beginning with its name; empty:
   // nothing.
   std::string read(size_t height, size_t width, std::vector<std::byte>& pixels);
 

@@ -10,16 +10,17 @@
 
 namespace muster::data {
 
-// An image as its source has it.
+// An image as it is in its source.
 struct EncodedImage {
-  std::string bytes;               // of the JPEG or PNG
-  int32_t label = 0;               // its class, where images have one
-  std::vector<images::Box> boxes;  // its objects, where images have them; labels are classes from 0
-  images::BoxProblems problems;    // of the boxes, where they are read with the image
-  std::string oddity;              // what is irregular, with the image's name; empty: nothing
+  std::string bytes;  // bytes of the JPEG or PNG
+  int32_t label = 0;  // class of the image, if images have classes
+  // The image's objects, if images have objects; labels are classes from 0.
+  std::vector<images::Box> boxes;
+  images::BoxProblems problems;  // problems of the boxes, if they are read with the image
+  std::string oddity;            // irregularity of the image, with its name; empty: none
 };
 
-// The encoded images of a source, each of which is read by itself. Any thread may use it.
+// The encoded images of a source, which are read one by one. Thread-safe.
 class ImageSet {
  public:
   virtual ~ImageSet() = default;
@@ -28,15 +29,15 @@ class ImageSet {
   virtual std::optional<int32_t> known_label(uint64_t image) const = 0;
   // Returns the image's name for messages, with the path of its file.
   virtual std::string name(uint64_t image) const = 0;
-  // Returns how many bytes the image has at most; 0 if that is not known.
+  // Returns an upper limit of the image's bytes; 0 if it is not known.
   virtual uint64_t most_bytes(uint64_t image) const = 0;
-  // Reads the image into memory that is used again. Throws Invalid, which names the file, if it is
-  // missing or damaged.
+  // Reads the image into `to`, whose memory is reused. Throws Invalid, which names the file, if it
+  // is missing or damaged.
   virtual void read(uint64_t image, EncodedImage& to) const = 0;
-  // Returns what is known of all images' boxes before they are read; nothing if they are read with
-  // the images.
+  // Returns a report on the boxes of all images, if it is known before images are read; nothing if
+  // boxes are read with the images.
   virtual std::optional<BoxReport> boxes() const { return std::nullopt; }
-  // Returns what to know of the source's boxes where none can be used.
+  // Returns a hint on the source's boxes, for messages when no box is usable.
   virtual std::string box_hint() const { return ""; }
 };
 

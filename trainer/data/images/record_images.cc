@@ -45,7 +45,7 @@ RecordIndex read_record_index(const spec::RecordSource& source) {
     std::vector<std::string>& damage = index.damage.emplace_back();
     index.places.push_back(records::RecordFile(file).index(
         [&](const std::string& message) { damage.push_back(message); }));
-    // Otherwise a whole shard would be missing, and count as little damage.
+    // Otherwise a completely missing shard would count only as a little damage.
     if (index.places.back().empty() && !damage.empty()) throw Invalid(damage.front());
   }
   if (std::ranges::any_of(index.places, [](const auto& places) { return !places.empty(); }))
@@ -158,7 +158,7 @@ std::vector<std::vector<int32_t>> read_labels(const RecordIndex& index,
         reader.read(records, index.places[file][i], i, image);
         labels.back()[i] = image.label;
       } catch (const Invalid&) {
-        // It is counted and named where it is used.
+        // The damaged record is counted and named when it is used.
       }
     }
   }

@@ -15,18 +15,17 @@ namespace muster::data {
 // The records of a tfRecord source, by file.
 struct RecordIndex {
   std::vector<std::filesystem::path> files;
-  std::vector<std::vector<records::Place>> places;  // of each file
-  std::vector<std::vector<std::string>> damage;     // of each file: where there is no whole record
+  std::vector<std::vector<records::Place>> places;  // places of the records, by file
+  std::vector<std::vector<std::string>> damage;     // by file: the places without a whole record
 
-  std::vector<uint64_t> samples() const;  // of each file
+  std::vector<uint64_t> samples() const;  // number of records by file
 };
 
-// Reads the headers of all records. Throws Invalid for a pattern without files, as
-// records::expand does, and if there is no record.
+// Reads the headers of all records. Throws Invalid for a pattern without files, like
+// records::expand, and if there is no record.
 RecordIndex read_record_index(const spec::RecordSource& source);
 
-// Reads a record of a tfRecord source as an image with a class or with objects. Any thread may use
-// it.
+// Reads a record of a tfRecord source as an image with a class or with objects. Thread-safe.
 class RecordReader {
  public:
   // Reads the label map, if there is one. Throws Invalid as records::LabelMap does.
@@ -34,8 +33,9 @@ class RecordReader {
 
   // Returns null without a label map.
   const records::LabelMap* labels() const { return has_labels_ ? &labels_ : nullptr; }
-  // Throws Invalid, which names file and record, for a damaged record, one that is no such example,
-  // and a label that is no class of the label map or, without one, of the model.
+  // Throws Invalid, naming file and record, for a damaged record, for a record that is not such an
+  // example, and for a bad label: a label that is not in the label map or, without a label map, is
+  // not below the model's number of classes.
   void read(const records::RecordFile& file, const records::Place& place, uint64_t number,
             EncodedImage& image) const;
 
@@ -48,14 +48,14 @@ class RecordReader {
   bool has_labels_;
 };
 
-// Returns the names that identify a label map's classes, in order. Those for people are
-// LabelMap::names_by_class().
+// Returns the names that identify a label map's classes, in order. LabelMap::names_by_class() has
+// the names for people.
 std::vector<std::string> class_names(const records::LabelMap& labels);
 
 // Images in records.
 class RecordImages : public ImageSet {
  public:
-  // `labels` are those of all records, by file; empty if they are not known before reading.
+  // `labels` are the labels of all records, by file; empty if they are not known before reading.
   RecordImages(const RecordIndex& index, const std::vector<FilePart>& parts, RecordReader reader,
                const std::vector<std::vector<int32_t>>& labels);
 
@@ -71,7 +71,7 @@ class RecordImages : public ImageSet {
  private:
   struct Record {
     size_t file;
-    uint64_t number;  // of the file
+    uint64_t number;  // number within the file
     records::Place place;
   };
 

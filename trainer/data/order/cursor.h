@@ -5,13 +5,13 @@
 namespace muster::data {
 
 // The batches that one of several readers takes in each step of an epoch: `pieces` times `batches`
-// consecutive ones.
+// consecutive batches.
 struct Share {
-  uint64_t stride = 1;    // batches of a step, of all readers together
+  uint64_t stride = 1;    // batches of a step for all readers together
   uint64_t first = 0;     // our first batch, counted from the step's first
-  uint64_t batches = 1;   // of a piece
+  uint64_t batches = 1;   // batches in a piece
   uint64_t pieces = 1;    // at least 1
-  uint64_t distance = 1;  // from a piece's first batch to the next piece's
+  uint64_t distance = 1;  // distance between the first batches of two pieces
   bool operator==(const Share&) const = default;
 };
 
@@ -19,7 +19,7 @@ struct Share {
 // and so on to the epoch's end. An epoch's last step may go beyond that end.
 struct Cursor {
   uint64_t epoch = 0;
-  uint64_t step = 0;  // the step's first batch, whoever takes it
+  uint64_t step = 0;  // the step's first batch, of any reader
   Share share;
   uint64_t taken = 0;  // batches of the share taken in this step
 

@@ -6,10 +6,10 @@
 
 namespace muster::data {
 
-// The users of a seed. Each draws from a sequence of its own, so that one seed for data and for
-// training has no shared numbers.
+// The users of a seed. Each user draws from a separate sequence, so that no numbers are shared if
+// data and training have the same seed.
 enum class Stream : uint64_t {
-  epoch_order = 0,  // and those after it, one an epoch: far fewer than 2^63
+  epoch_order = 0,  // this and the values after it, one for each epoch: far fewer than 2^63
   synthetic_input = uint64_t{1} << 63,
   synthetic_noise,
   synthetic_label,
@@ -17,11 +17,12 @@ enum class Stream : uint64_t {
   synthetic_spread,
   synthetic_presence,
   shard_seed,
-  augmentation,  // and those after it, one an epoch
+  augmentation,  // this and the values after it, one for each epoch
 };
 
-// SplitMix64's sequence from a key, by position, so that sample i needs no sample before it. `bits`
-// and `below` return the same value on every platform; `normal` uses the C library.
+// SplitMix64's sequence for a key, by position, so that number i does not depend on the numbers
+// before it. `bits` and `below` return the same value on every platform; `normal` uses the C
+// library.
 class CounterRandom {
  public:
   // `part` selects a part of a stream that has several.

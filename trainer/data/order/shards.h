@@ -12,8 +12,8 @@ constexpr Integer quotient_up(Integer a, Integer b) {
   return (a + b - 1) / b;
 }
 
-// The logical replicas that a process computes: `count` from `first` on. `of` logical replicas
-// compute a step's batches together.
+// The logical replicas that a process computes: `count` replicas from `first` on. In all, `of`
+// logical replicas compute the batches of a step.
 struct Replicas {
   int first = 0;
   int count = 1;
@@ -27,9 +27,10 @@ struct BatchRule {
 };
 
 // The samples of each batch of an epoch, from sizes alone. Batches are numbered through the logical
-// replicas, `accumulation` of each in turn. An epoch has one shard of samples for all replicas (by
-// record), or one for each (by file). By file, it ends with the batches of the largest shard, and
-// the batches of the others are empty meanwhile, so that each sample is used exactly once.
+// replicas, `accumulation` batches of each in turn. An epoch has one shard of samples for all
+// replicas (by record), or one shard for each (by file). By file, an epoch ends with the last batch
+// of the largest shard; batches beyond the end of a smaller shard are empty, so that each sample is
+// used exactly once.
 class Shards {
  public:
   static Shards by_record(uint64_t samples, const BatchRule& rule);
@@ -37,22 +38,22 @@ class Shards {
   static Shards by_file(const std::vector<uint64_t>& samples_of_files, const Replicas& replicas,
                         const BatchRule& rule);
 
-  // Returns the number after the last batch that has rows; 0 if none has.
+  // Returns the number after the last batch with rows; 0 if no batch has rows.
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
-  uint64_t samples() const;  // of all shards
+  uint64_t samples() const;  // number of samples in all shards
 
   // A shard that this process holds.
   struct Held {
-    size_t shard = 0;      // of all
-    uint64_t begin = 0;    // its first sample in the process's data set
-    uint64_t samples = 0;  // each epoch has them in another order
+    size_t shard = 0;      // number among all shards
+    uint64_t begin = 0;    // the shard's first sample in the process's data set
+    uint64_t samples = 0;  // number of samples, which have another order in each epoch
   };
   const std::vector<Held>& held() const { return held_; }
 
   struct Place {
-    size_t held = 0;     // of held()
-    uint64_t begin = 0;  // position in its order
-    int64_t rows = 0;    // 0 beyond its end
+    size_t held = 0;     // index in held()
+    uint64_t begin = 0;  // position in the shard's order
+    int64_t rows = 0;    // 0 beyond the shard's end
   };
   // Throws Invalid for a batch of a shard that this process does not hold.
   Place place(uint64_t batch) const;
@@ -62,7 +63,7 @@ class Shards {
   Shards(std::vector<uint64_t> sizes, const Replicas& replicas, const BatchRule& rule);
   uint64_t batches_of(uint64_t samples) const;
 
-  std::vector<uint64_t> sizes_;  // of all shards
+  std::vector<uint64_t> sizes_;  // sizes of all shards
   BatchRule rule_;
   std::vector<Held> held_;
   uint64_t batches_per_epoch_ = 0;

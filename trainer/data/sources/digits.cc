@@ -34,8 +34,8 @@ struct Range {
 };
 constexpr Range kCanvases{1, 1'000'000}, kSizes{32, 2048}, kMostDigits{1, 100}, kShards{1, 1000};
 constexpr const char* kLabelMap = "label_map.pbtxt";
-constexpr int kTries = 50;            // to find a place for a digit beside the others
-constexpr float kMostOverlap = 0.1f;  // IoU of two digits' boxes
+constexpr int kTries = 50;            // attempts to find a free place for a digit
+constexpr float kMostOverlap = 0.1f;  // largest IoU of two digits' boxes
 
 struct Digits {
   size_t height = 0, width = 0;
@@ -81,7 +81,7 @@ class Painter {
   Painter(const DigitsOptions& options, const Digits& digits)
       : options_(options), digits_(digits) {}
 
-  // Paints the canvas with digits [begin, end). What it shows follows from its number alone.
+  // Paints a canvas with digits from [begin, end). The picture depends only on `number`.
   const Canvas& paint(uint64_t number, size_t begin, size_t end) {
     random_ = std::make_unique<CounterRandom>(options_.seed, Stream::augmentation, number);
     counter_ = 0;
@@ -138,7 +138,7 @@ class Painter {
     resizer_.resize(grey_.view(), scaled(digits_.height), scaled(digits_.width), scaled_);
   }
 
-  // Returns the box around the digit's pixels, if its upper left corner is at this place.
+  // Returns the box around the digit's pixels for a digit whose upper left corner is at this place.
   images::Box box_at(size_t top, size_t left, int32_t label) const {
     size_t first_row = scaled_.height, last_row = 0, first_column = scaled_.width, last_column = 0;
     for (size_t y = 0; y < scaled_.height; ++y) {

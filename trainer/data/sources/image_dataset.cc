@@ -17,7 +17,7 @@ namespace muster::data {
 
 namespace {
 
-// Replaces what is no UTF-8. The names of folders may be any bytes, and JSON has none of those.
+// Replaces bytes that are not UTF-8. Names of folders may contain any bytes, but JSON may not.
 std::vector<std::string> as_utf8(std::vector<std::string> names) {
   for (std::string& name : names)
     name = Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
@@ -25,7 +25,7 @@ std::vector<std::string> as_utf8(std::vector<std::string> names) {
   return names;
 }
 
-// Returns what is irregular about an image that is not read before it is used; "" if nothing is.
+// Returns what is irregular about an image that is only read when it is used; "" if nothing is.
 std::string oddity_of(const EncodedImage& image, const std::string& name) {
   if (!image.oddity.empty() || image.problems == images::BoxProblems()) return image.oddity;
   BoxReport report;
@@ -81,7 +81,7 @@ void ImageDataset::read_all(bool keep) {
   const bool known = boxes_.has_value();
   if (!known) boxes_.emplace();
   std::vector<bool> seen(static_cast<size_t>(classes_));
-  // A place for an id that the label map does not have is called by its number.
+  // A class whose id is not in the label map has its number as its name.
   for (size_t i = 0; has_objects() && i < class_names_.size(); ++i)
     seen[i] = class_names_[i] == std::to_string(i + 1);
   const auto see = [&](int32_t label) {
@@ -107,7 +107,7 @@ void ImageDataset::read_all(bool keep) {
     if (has_objects()) kept_objects_[i] = image.boxes;
   }
   tell(*boxes_);
-  if (images_->known_label(0)) return;  // then it was seen before anything was read
+  if (images_->known_label(0)) return;  // then missing objects were already reported
   for (const std::string& note : notes_of_classes(seen, class_names_, first_name()))
     log::warning(note);
 }
@@ -124,7 +124,7 @@ void ImageDataset::require_objects() const {
                   size(), images_->name(0), images_->box_hint()));
 }
 
-// Reads images until one shows an object that can be learned. It is the first one, as a rule.
+// Reads images until one shows an object that can be learned; usually it is the first one.
 bool ImageDataset::shows_object() const {
   EncodedImage image;
   for (uint64_t i = 0; i < size(); ++i) {

@@ -16,16 +16,16 @@ namespace muster::data {
 // The labels that images have.
 struct ImageLabels {
   compute::LabelKind kind = compute::LabelKind::classes;  // or objects
-  int64_t classes = 0;                                    // 0: the largest label decides it
-  std::vector<std::string> names;  // of the classes, in order; empty: they have none
+  int64_t classes = 0;                                    // 0: the largest label decides the number
+  std::vector<std::string> names;  // names of the classes, in order; empty: no names
 };
 
-// Samples that are decoded from JPEG and PNG for each use. Their bytes are in memory, or in their
-// files until they are used.
+// Samples that are decoded from JPEG and PNG for each use. The encoded bytes are in memory, or stay
+// in their files until they are used.
 class ImageDataset : public Dataset {
  public:
-  // Reads all images that are kept in memory. Where neither the images' labels are known without
-  // reading nor the number of classes, it reads the others too. Throws Invalid if too many cannot
+  // Reads all images that are kept in memory. Also reads the other images if neither their labels
+  // nor the number of classes are known without reading. Throws Invalid if too many images cannot
   // be read.
   ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
                ImageLabels labels, bool in_memory, std::unique_ptr<CorruptSamples> corrupt);
@@ -70,11 +70,12 @@ class ImageDataset : public Dataset {
   const compute::LabelKind label_kind_;
   int64_t classes_;
   const std::vector<std::string> class_names_;
-  std::vector<int32_t> labels_;  // empty: of objects, or known when an image is read
+  // Empty: labels are objects, or are known only when an image is read.
+  std::vector<int32_t> labels_;
   Storage kept_;
-  std::vector<Bytes> places_;                           // in kept_
-  std::vector<std::vector<images::Box>> kept_objects_;  // of the images in kept_
-  std::optional<BoxReport> boxes_;                      // if it is known of all images
+  std::vector<Bytes> places_;                           // places of the images in kept_
+  std::vector<std::vector<images::Box>> kept_objects_;  // objects of the images in kept_
+  std::optional<BoxReport> boxes_;                      // set if it is known for all images
   const std::unique_ptr<CorruptSamples> corrupt_;
 };
 

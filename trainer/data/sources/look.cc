@@ -52,8 +52,8 @@ spec::DataFacts read_facts(const spec::ClassesSource&) {
   return {};
 }
 
-// Throws Invalid if more of the files are missing than may be damaged. Otherwise returns a note of
-// those that are missing, if there are any.
+// Throws Invalid if more files are missing than may be damaged. Otherwise returns a note on the
+// missing files, if there are any.
 std::vector<std::string> require_files(const ImageList& list, const spec::ImageSettings& settings,
                                        const std::string& name) {
   std::vector<std::string> missing;
@@ -72,7 +72,7 @@ std::vector<std::string> require_files(const ImageList& list, const spec::ImageS
   return {found + "; they are left out"};
 }
 
-// Notes classes without a sample, and what else is worth knowing of a list.
+// Returns notes on classes without a sample, and other remarks on a list.
 std::vector<std::string> notes_of_list(const ImageList& list, const std::string& name) {
   std::vector<bool> seen(static_cast<size_t>(list.label_count));
   for (const ImageFile& file : list.files) seen[static_cast<size_t>(file.label)] = true;
@@ -105,8 +105,8 @@ spec::DataFacts facts_of(ImageList list, const spec::ImageSettings& settings,
   return facts;
 }
 
-// Reads the first records, until one is an image with a class. Throws the first one's Invalid if
-// none is.
+// Reads the first records until one is an image with a class. If none is, throws the Invalid of the
+// first record.
 void require_one_readable(const RecordIndex& index, const RecordReader& reader) {
   std::string why;
   EncodedImage image;

@@ -10,17 +10,17 @@ namespace muster::data {
 
 // The origin of consecutive samples, for messages.
 struct Origin {
-  uint64_t begin = 0;  // sample of the data set
-  std::string name;    // of the file that holds the labels, or the source's kind
-  uint64_t first = 0;  // the file's number of that sample
+  uint64_t begin = 0;  // first sample in the data set
+  std::string name;    // name of the file with the labels, or the source's kind
+  uint64_t first = 0;  // number of that sample in the file
 };
 
 // The samples that a source reads or generates. `features` holds count * product(shape) elements;
-// labels has count entries or none, targets count * label_count or none.
+// `labels` has count entries or none; `targets` has count * label_count entries or none.
 struct Samples {
   std::vector<Origin> origins;  // in order; the first begins at sample 0
   uint64_t count = 0;
-  std::vector<int64_t> shape;  // of one sample
+  std::vector<int64_t> shape;  // shape of one sample
   compute::ElementType type = compute::ElementType::float32;
   Storage features;
   float scale = 1.0f;

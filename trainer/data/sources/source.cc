@@ -28,7 +28,7 @@ std::unique_ptr<Dataset> in_memory(Samples samples) {
   return std::make_unique<MemoryDataset>(std::move(samples));
 }
 
-// Opens the files that the selection leaves of a list.
+// Opens the selected files of a list.
 std::unique_ptr<Dataset> open_files(ImageList list, const std::string& name,
                                     const spec::ImageSettings& settings,
                                     const spec::DataSource& source) {
@@ -52,7 +52,7 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
     names = reader.labels()->names_by_class(records.model_classes);
     label_count = static_cast<int64_t>(names.size());
   } else if (records.labels == compute::LabelKind::classes) {
-    // The number of classes is that of all files, whatever part of them is used here.
+    // The number of classes is that of all files, whatever part of them is used.
     labels = read_labels(index, reader);
     std::vector<bool> seen;
     for (const std::vector<int32_t>& file : labels) {
@@ -65,7 +65,7 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
     for (const std::string& note : notes_of_classes(seen, {}, records.name())) log::warning(note);
   }
   auto images = std::make_unique<RecordImages>(index, parts, std::move(reader), labels);
-  std::vector<std::string> damage;  // of the files of which something is used
+  std::vector<std::string> damage;  // damage in the files that are used
   for (size_t file = 0; file < index.files.size(); ++file)
     if (std::ranges::find(parts, file, &FilePart::file) != parts.end())
       damage.insert(damage.end(), index.damage[file].begin(), index.damage[file].end());
@@ -117,7 +117,7 @@ std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSour
       std::move(corrupt));
 }
 
-// The files of a source, dealt out to replicas.
+// The files of a source, divided among replicas.
 struct Dealt {
   Shards shards;
   std::vector<FilePart> held;
@@ -150,7 +150,7 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
                                 const BatchRule& rule) {
   if (source.shard == spec::ShardBy::record) {
     auto samples = open_dataset(source);
-    samples->require_objects();  // by file, a replica's own files need not have any
+    samples->require_objects();  // by file, a replica's own files need not have objects
     const uint64_t size = samples->size();
     return {std::move(samples), Shards::by_record(size, rule)};
   }

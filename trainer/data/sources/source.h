@@ -8,25 +8,25 @@
 
 namespace muster::data {
 
-// Reads the samples of a source that skip, take and split leave. IDX may be plain or gzip, told
-// apart by the first bytes, and is kept as unsigned bytes; synthetic data are generated once and
-// kept as float32. So these are decoded once in each process. With `cache` they lie in its memory;
-// without, in an unlinked temporary file that is mapped, whose pages the system may drop when
-// memory is short. JPEG and PNG are kept as they are, in memory or without `cache` in their files,
-// and decoded for each use. IDX labels may be absent (an empty path), for prediction. Throws
-// Invalid naming file and byte if something is missing, truncated, mislabelled or out of range.
+// Reads the samples of a source that skip, take and split select. IDX may be plain or gzip (the
+// first bytes tell which), and is kept as unsigned bytes; synthetic data are generated once and
+// kept as float32. These data are decoded once in each process. With `cache` they are in memory;
+// without it, in an unlinked, mapped temporary file, whose pages the system may drop when memory is
+// short. JPEG and PNG stay encoded, in memory or (without `cache`) in their files, and are decoded
+// for each use. IDX labels may be absent (an empty path), for prediction. Throws Invalid naming
+// file and byte if something is missing, truncated, mislabelled or out of range.
 std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source);
 
 struct TrainingData {
   std::unique_ptr<Dataset> samples;
-  Shards shards;  // of which `samples` has the held ones
+  Shards shards;  // `samples` has the held shards
 };
 
-// Opens the samples that these replicas train on, as the source's `shard` says: by record, all
-// samples; by file, those of the replicas' own files. By file, each of all replicas must have a
-// file with samples left by skip, take and split. Of the other replicas' files only headers and
-// labels are read. Throws Invalid also where samples have objects, are shared out by record, and no
-// sample is known to have one.
+// Opens the samples that these replicas train on, by the source's `shard`: by record, all samples;
+// by file, the samples of the replicas' own files. By file, each of all replicas must have a file
+// with selected samples (skip, take, split). Of the other replicas' files only headers and labels
+// are read. Also throws Invalid if samples have objects, are divided by record, and no sample is
+// known to have an object.
 TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
                                 const BatchRule& rule);
 

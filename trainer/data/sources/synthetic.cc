@@ -33,8 +33,8 @@ Samples allocate(const char* kind, int64_t all, std::vector<int64_t> shape,
   return samples;
 }
 
-// Rounds to a value that is not zero, and so coarsely that the last bit of a logarithm is unlikely
-// to show.
+// Rounds to a value that is not zero, so coarsely that differences in the last bit of a logarithm
+// are unlikely to matter.
 float quantised(double value) {
   const double steps = std::round(value * 256.0);
   return static_cast<float>((steps == 0.0 ? 1.0 : steps) / 256.0);

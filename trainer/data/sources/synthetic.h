@@ -5,9 +5,9 @@
 
 namespace muster::data {
 
-// Both functions depend on (seed, sample index) only: sample i is the same whatever was skipped or
-// taken, so a train and a validation part of one source never overlap. They throw Invalid if
-// `samples` or `shape` ask for more than 8 GiB, or if skip and take leave nothing.
+// Both functions depend on (seed, sample index) only: sample i does not depend on skip and take, so
+// a training part and a validation part of one source never overlap. They throw Invalid if
+// `samples` or `shape` ask for more than 8 GiB, or if skip and take select nothing.
 
 // Makes y = slope x + intercept + noise n, with x and n from a unit normal; one feature, one
 // target.

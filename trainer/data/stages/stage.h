@@ -9,12 +9,13 @@
 
 namespace muster::data {
 
-// Stages change a sample each time it is used. A kind of stage is a struct of spec::StageKind and
-// an `apply` in a file of its own. A stage must leave the shape and the size of the elements as
-// they are, because the batch has room for that many bytes, and it may draw 65536 numbers at most
-// for one sample together with the other stages.
+// Stages change a sample each time it is used. A kind of stage is a struct of spec::StageKind, and
+// a function `apply` in a separate file. A stage must not change the shape and the size of the
+// elements, because the batch has room for that many bytes. All stages together may draw at most
+// 65536 numbers for one sample.
 
-// The random numbers for one use of one sample. They do not depend on who draws them, or when.
+// The random numbers for one use of one sample. They do not depend on the thread that draws them or
+// on the time.
 class Draws final : public images::RandomNumbers {
  public:
   // The draws for the `position`-th sample of an epoch's order.

@@ -1,6 +1,6 @@
 #include "trainer/group/wide_aes/wide_aes.h"
 
-// Without it the library's header defines macros with names such as SHA1.
+// Without this the library's header defines macros with names like SHA1.
 #define NO_COMPAT_IMB_API_053
 #include <intel-ipsec-mb.h>
 #include <openssl/conf.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kNonce = 12, kTag = 16;  // bytes
 constexpr const char* kProperty = "provider=wide_aes";
-constexpr const char* kWanted = "?provider=wide_aes";  // if there is one
+constexpr const char* kWanted = "?provider=wide_aes";  // preferred, if it exists
 
 // Returns the library, initialized for this processor; null if it has no memory.
 IMB_MGR* library() {
@@ -41,7 +41,7 @@ IMB_MGR* library() {
 // has it. Takes no other version of the library, because a later one of the same name has larger
 // structures.
 bool is_wide_here() {
-  constexpr unsigned kPatch = 8;  // bits of a version that may differ
+  constexpr unsigned kPatch = 8;  // number of low bits of a version that may differ
   constexpr uint64_t kNeeded = IMB_CPUFLAGS_AVX512_T2 | IMB_FEATURE_SELF_TEST_PASS;
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          imb_get_version() >> kPatch == IMB_VERSION_NUM >> kPatch && library() != nullptr &&
@@ -118,7 +118,7 @@ class Cipher {
     return true;
   }
 
-  // Decrypting, returns whether the tag is the one that set_tag() has set for this message.
+  // When decrypting, returns whether the tag equals the tag of set_tag().
   bool end() {
     if (!begin_text()) return false;
     stage_ = Stage::ended;
@@ -154,7 +154,8 @@ class Cipher {
 
   const size_t key_size_;
   const Functions use_;
-  alignas(64) gcm_key_data key_ = {};  // the library's header says so only to itself
+  // The library's header does not declare this alignment to its users.
+  alignas(64) gcm_key_data key_ = {};
   alignas(64) gcm_context_data message_ = {};
   std::array<unsigned char, kNonce> nonce_ = {};
   std::array<unsigned char, kTag> tag_ = {};
@@ -201,7 +202,7 @@ int get_parameters(OSSL_PARAM* parameters) {
          set_size(parameters, OSSL_CIPHER_PARAM_BLOCK_SIZE, 1);
 }
 
-// Whatever is not known is refused: TLS 1.2 would believe that it has a nonce.
+// Unknown parameters are refused; otherwise TLS 1.2 would assume that it has a nonce.
 int get_of_context(void* context, OSSL_PARAM* parameters) {
   const Cipher& it = cipher(context);
   const auto put = [](OSSL_PARAM* parameter, const unsigned char* bytes, size_t size) {
@@ -227,7 +228,7 @@ int set_of_context(void* context, const OSSL_PARAM* parameters) {
     size_t size = 0;
     bool done = false;
     if (name == OSSL_CIPHER_PARAM_AEAD_TAG) {
-      // Without data it is the size of the tag.
+      // Without data, this parameter asks for the size of the tag.
       done = one->data == nullptr ? one->data_size == kTag
                                   : cipher(context).set_tag(one->data, one->data_size);
     }
@@ -235,7 +236,7 @@ int set_of_context(void* context, const OSSL_PARAM* parameters) {
       done = OSSL_PARAM_get_size_t(one, &size) == 1 && size == kNonce;
     if (name == OSSL_CIPHER_PARAM_KEYLEN)
       done = OSSL_PARAM_get_size_t(one, &size) == 1 && size == cipher(context).key_size();
-    if (name == OSSL_CIPHER_PARAM_PADDING) done = true;  // there is none
+    if (name == OSSL_CIPHER_PARAM_PADDING) done = true;  // there is no padding
     if (!done) return 0;
   }
   return 1;
@@ -323,8 +324,8 @@ int make_provider(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISP
   return 1;
 }
 
-// Whether OpenSSL's configuration says which properties algorithms must have. OpenSSL 3.0 does not
-// tell them, and ours would replace them.
+// Whether OpenSSL's configuration says which properties algorithms must have. OpenSSL 3.0 cannot
+// return such properties, and ours would replace them.
 bool has_configured_properties() {
   const std::unique_ptr<char, void (*)(char*)> file(CONF_get1_default_config_file(),
                                                     [](char* text) { OPENSSL_free(text); });
@@ -344,7 +345,7 @@ bool has_configured_properties() {
   return found;
 }
 
-// Whether OpenSSL's own provider is the one that AES comes from.
+// Whether AES comes from OpenSSL's own provider.
 bool is_default() {
   if (EVP_default_properties_is_fips_enabled(nullptr) == 1 || has_configured_properties())
     return false;

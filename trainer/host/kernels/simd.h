@@ -2,7 +2,7 @@
 
 // One vector type for the instruction set that the file is compiled for. Only the translation units
 // of folders named kernels include it. They must not use inline code of the standard library: the
-// linker could choose its AVX-512 copy for everybody.
+// linker could choose its AVX-512 copy for all callers.
 
 #include <stdint.h>
 
@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-// How functions are declared that files for other kinds of processors include too.
+// Declares functions that files for other kinds of processors include too.
 #define MUSTER_INLINE inline
 
 namespace {
@@ -336,8 +336,8 @@ inline V load(const Half* p, Part m) {
 }
 
 #if defined(__AVX512BF16__)
-// Pairs of bfloat16 lie in the 32 bits of a lane, the first of a pair in the lower half.
-// Returns c + the products of the pairs' first numbers + those of their second ones.
+// Pairs of bfloat16 lie in the 32 bits of a lane, the first of a pair in the lower half. Returns c
+// + the products of the pairs' first numbers + the products of their second numbers.
 inline V dot_pairs(V a, V b, V c) {
   return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
 }
@@ -345,7 +345,7 @@ inline V dot_pairs(V a, V b, V c) {
 inline __m512i halves_of(V first, V second) {
   return (__m512i)_mm512_cvtne2ps_pbh(second, first);
 }
-// Returns the pairs of the numbers that stand in the same place of the two halves.
+// Returns pairs of the numbers at the same place in the two halves.
 inline V pairs_of(__m512i halves) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
                                          8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -355,8 +355,7 @@ inline V pairs_of(__m512i halves) {
 inline void store_halves(Half* p, __m256i halves, int64_t count) {
   _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << count) - 1u), halves);
 }
-// Stores the first `count` lanes, at most kLanes, as bfloat16. Returns all lanes as they are after
-// rounding.
+// Stores the first `count` lanes, at most kLanes, as bfloat16. Returns all lanes after rounding.
 inline V store_rounded(Half* p, V v, int64_t count) {
   const auto halves = (__m256i)_mm512_cvtneps_pbh(v);
   store_halves(p, halves, count);

@@ -8,16 +8,17 @@
 
 namespace muster::loop {
 
-// Whether a training has nothing left to do: asked by replicas of every role, which need neither
-// its data nor its model for that.
+// Tells whether a training has nothing left to do. Replicas of every role use it; it needs neither
+// the data nor the model.
 class Completion {
  public:
-  // `training`: a whole training block (its schema applied). `distributed`: through parameter
-  // servers.
+  // `training`: a whole training block, with its schema applied. `distributed`: the job trains
+  // through parameter servers.
   Completion(Json training, bool distributed);
 
-  // Whether `manifest` is of the final checkpoint of a training which would end there by the
-  // training block, too. Not so, for example, if the block has more epochs or another stopWhen.
+  // Whether `manifest` belongs to the final checkpoint of a training, and the training block would
+  // end the training there too. False, for example, if the block has more epochs or another
+  // stopWhen.
   bool covers(const checkpoint::Manifest& manifest) const;
 
  private:

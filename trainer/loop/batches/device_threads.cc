@@ -25,8 +25,9 @@ void DeviceThreads::each(const std::function<void(int)>& work) {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-// Keeps the exception that is being handled. Those that follow from it come later, but for a
-// device's error: other devices may give up before it is thrown.
+// Keeps the exception being handled if it is the first one. Exceptions that are its consequences
+// come later; only a device's error may come after its consequences, because other devices may give
+// up before it is thrown.
 void DeviceThreads::keep(bool of_device) {
   const MutexLock lock(mutex_);
   if (failure_ && (of_device_ || !of_device)) return;

@@ -9,14 +9,14 @@
 
 namespace muster::loop {
 
-// A thread for each device of a process. The caller's thread is that of the first.
+// A thread for each device of a process. The caller's thread is the thread of the first device.
 class DeviceThreads {
  public:
   // `exclusive`: see Team.
   DeviceThreads(int devices, bool exclusive);
 
-  // Runs work(device) for each device, on that device's thread. Once all have returned, it throws
-  // the DeviceError that was thrown first, or without one whatever was thrown first.
+  // Runs work(device) for each device, on that device's thread. Once all have returned, throws the
+  // first DeviceError or, if there was none, the first exception.
   void each(const std::function<void(int)>& work);
 
  private:

@@ -8,14 +8,14 @@ namespace muster::loop {
 namespace {
 
 constexpr uint64_t kPiecesAhead = 4;
-constexpr uint64_t kMostAhead = 1024;  // batches copied
+constexpr uint64_t kMostAhead = 1024;  // most batches copied ahead
 
 // Whether getting a sample is work, and not only a copy.
 bool makes_samples(const data::Dataset& dataset, const Feed::Options& options) {
   return dataset.made_on_use() || !options.augment.empty();
 }
 
-// The threads that make a batch when it is asked for.
+// Returns the number of threads that make a batch when it is requested.
 int threads_of_buffer(const data::Dataset& dataset, const Feed::Options& options) {
   return !options.in_turn && makes_samples(dataset, options) ? options.threads : 1;
 }
@@ -36,7 +36,7 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
   if (ready_ || !options.in_turn) return;
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
   const int threads = makes_samples(dataset, options) ? options.threads : 1;
-  // A batch is one thread's work: with two for each thread, none of them waits for another.
+  // One thread makes a whole batch; with two batches for each thread, no thread waits for another.
   const uint64_t enough = std::max(kPiecesAhead * static_cast<uint64_t>(options.accumulation),
                                    2 * static_cast<uint64_t>(threads));
   const uint64_t ahead = prefetch == 0 ? enough : data::quotient_up(prefetch, rows_);
@@ -67,7 +67,7 @@ const compute::Batch& Feed::batch(const Work& work, int i) {
   at.taken += static_cast<uint64_t>(i);
   const compute::Batch* prepared = std::exchange(ahead_, nullptr);
   if (prepared != nullptr && given_->next(batches_per_epoch_) != at) {
-    // Its memory is used again: the engine must not read it any more.
+    // The batch's memory is reused, so the engine must not read it any more.
     engine_->prepare({});
     prepared = nullptr;
   }

@@ -13,7 +13,7 @@ compute::LossSums GradientSum::compute(const Work& work, Feed& feed, std::span<f
   one_.resize(sum.size());
   for (int i = 1; i < work.batches(); ++i) {
     const compute::Batch& batch = feed.batch(work, i);
-    if (batch.rows == 0) continue;  // it had to be taken: the feed foresaw it
+    if (batch.rows == 0) continue;  // the batch had to be taken, because the feed had predicted it
     WatchedWork::beat();
     sums += engine_.compute_gradients(batch, one_);
     std::transform(sum.begin(), sum.end(), one_.begin(), sum.begin(), std::plus<>());

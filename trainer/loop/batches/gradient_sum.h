@@ -9,18 +9,18 @@
 
 namespace muster::loop {
 
-// Computes the gradient sums of a piece of work: for one batch, the engine's; for several (gradient
-// accumulation), their sum in order.
+// Computes the gradient sums of a piece of work: for one batch, the engine's gradient; for several
+// batches (gradient accumulation), the sum of their gradients in order.
 class GradientSum {
  public:
-  // The engine must outlive it.
+  // The engine must outlive this object.
   explicit GradientSum(compute::Engine& engine) : engine_(engine) {}
 
-  // The parameters to compute with: see HostedEngine.
+  // Sets the parameters to compute with; see HostedEngine.
   void load(std::span<float> parameters) { engine_.load(parameters); }
   void release() { engine_.release(); }
-  // Writes the sum to `sum`, which has layout().size() floats. `on_complete` is called only if the
-  // work is a single batch.
+  // Writes the sum to `sum`, which has layout().size() floats. Calls `on_complete` only if the work
+  // is a single batch.
   compute::LossSums compute(const Work& work, Feed& feed, std::span<float> sum,
                             const compute::Engine::OnComplete& on_complete = {});
 

@@ -8,7 +8,7 @@ namespace muster::loop {
 
 namespace {
 
-// Returns whether the two are the children of a node at or below `top`.
+// Whether `left` and `right` are the children of one node at or below `top`.
 bool joins(compute::Subtree top, compute::Subtree left, compute::Subtree right) {
   for (compute::Subtree node = top; node.size() > 1;) {
     if (node.first() == left && node.second() == right) return true;
@@ -37,8 +37,8 @@ std::span<float> ReplicaGradients::take() {
   return buffer;
 }
 
-// Joins sums whose siblings are complete. The sum under `top` itself is no longer kept as a partial
-// sum.
+// Joins sums whose siblings are complete. The sum of `top` itself is not kept as a partial sum any
+// more.
 void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> sum) {
   Partial last{{replica, replica + 1}, sum};
   while (!partials_.empty() && joins(top, partials_.back().node, last.node)) {

@@ -20,20 +20,20 @@ struct FedEngine {
 };
 
 // Computes the gradients of logical replicas on all devices of a process and adds them up in the
-// replicas' tree. The bits do not depend on which device computes what. A leaf of the tree is all
-// that a replica computes for a step; `rounded`: see tree_sum.h.
+// replicas' tree. The bits do not depend on which device computes which replica. A leaf of the tree
+// is the whole work of a replica for a step. `rounded`: see tree_sum.h.
 class ReplicaGradients {
  public:
-  // `exclusive`: see host::Team. The engines must outlive it.
+  // `exclusive`: see host::Team. The engines must outlive this object.
   ReplicaGradients(std::vector<FedEngine> devices, bool exclusive, bool rounded = false);
 
   // Sets the parameters that all devices compute with: see compute::HostedEngine.
   void load(std::span<float> parameters);
   void release();
 
-  // Says which memory of the host parameters and sums lie in, so that devices copy them fast; in
-  // place of what it was told before. It must live until it is told of other memory, or none, or
-  // release() is called.
+  // Pins the host memory that contains parameters and sums, so that devices copy them fast;
+  // replaces the memory of the call before. The memory must live until the next call, also one
+  // without memory, or until release().
   void pin(std::span<const std::span<float>> memory);
 
   // A node of the tree, and the memory for the sum under it.
@@ -41,18 +41,17 @@ class ReplicaGradients {
     compute::Subtree node;
     std::span<float> sum;
   };
-  // Computes the sums under `targets`, which cover consecutive replicas, and into `sums` the loss
-  // sums of each replica. `work_of` returns the work of the replica whose turn it is; for the same
-  // targets a device always has the same turns. `on_complete` is called for the last target only,
-  // once all others are done, and only if that target is a single replica computed while no other
-  // is.
+  // Computes the sums of `targets`, which cover consecutive replicas, and writes the loss sums of
+  // each replica to `sums`. `work_of` returns the work of a replica by its turn; for the same
+  // targets a device always has the same turns. `on_complete` is called only for the last target,
+  // after all others are done, and only if this target is a single replica that is computed alone.
   using WorkOf = std::function<Work(const Turn& turn)>;
   void compute(std::span<const Target> targets, const WorkOf& work_of,
                std::span<compute::LossSums> sums,
                const compute::Engine::OnComplete& on_complete = {});
 
-  // Computes on each device the gradients of one replica, replica `first` + i on device i, and
-  // leaves them there. `sums` receives the loss sums of each.
+  // Computes the gradients of one replica on each device, replica `first` + i on device i, and
+  // leaves them on the device. `sums` receives the loss sums of each replica.
   void compute_on_devices(int first, const WorkOf& work_of, std::span<compute::LossSums> sums);
 
   int devices() const { return static_cast<int>(devices_.size()); }
@@ -70,7 +69,7 @@ class ReplicaGradients {
   DeviceThreads threads_;
   std::vector<compute::Floats> buffers_;  // all buffers besides the targets'
   std::vector<std::span<float>> free_;
-  std::vector<Target> wave_;  // what each device computes now, and into which memory
+  std::vector<Target> wave_;  // present work of each device, with the memory for the sum
   struct Partial {
     compute::Subtree node;
     std::span<float> sum;

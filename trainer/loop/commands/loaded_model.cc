@@ -28,7 +28,7 @@ std::optional<fs::path> checkpoints_in(const fs::path& where) {
   return std::nullopt;
 }
 
-// Returns the checkpoint that a training which has ended with this one has exported.
+// Returns the checkpoint whose weights were exported by a training that ended with `final`.
 checkpoint::Store::Found exported_of(const checkpoint::Store& store,
                                      const checkpoint::Store::Found& final) {
   const std::string source = (final.directory / "manifest.json").string();
@@ -55,7 +55,7 @@ checkpoint::Store::Found find(const fs::path& where) {
   return checkpoint::Store::read_whole(where);
 }
 
-// Returns the exported model if `where` is one or is its folder.
+// Returns the exported model if `where` is a model or a model's folder.
 std::optional<fs::path> model_at(const fs::path& where) {
   std::error_code error;
   if (where.extension() == ".safetensors" && fs::is_regular_file(where, error)) return where;
@@ -116,8 +116,8 @@ LoadedModel load_exported(const fs::path& file, const CompleteModel& complete) {
 
 }  // namespace
 
-// The job may be running. If it prunes the checkpoint that is read here, its newest is loaded
-// instead.
+// The job may be running. If the job prunes the checkpoint while it is read here, the job's newest
+// checkpoint is loaded instead.
 LoadedModel load_model(const fs::path& where, const CompleteModel& complete) {
   if (const auto model = model_at(where)) return load_exported(*model, complete);
   for (;;) {

@@ -11,9 +11,9 @@
 #include "trainer/data/batches/batcher.h"
 #include "trainer/data/sources/sample_format.h"
 #include "trainer/detection/objects.h"
+#include "trainer/loop/commands/loaded_model.h"
 #include "trainer/loop/evaluation/draw_objects.h"
 #include "trainer/loop/evaluation/evaluation.h"
-#include "trainer/loop/commands/loaded_model.h"
 
 namespace muster::loop {
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A model, and data to look at.
+// A model, and the data to use it on.
 struct Loaded {
   LoadedModel model;
   std::unique_ptr<data::Dataset> dataset;
@@ -54,8 +54,8 @@ Json to_json(const detection::Box& box) {
   return {{"ymin", box.ymin}, {"xmin", box.xmin}, {"ymax", box.ymax}, {"xmax", box.xmax}};
 }
 
-// The objects found in an image by falling score, and those that its labels have. Boxes are
-// relative to the image, whose size is told in pixels of the file.
+// Returns the objects found in an image, by falling score, and the objects in its labels. Boxes are
+// relative to the image; the image's size is in pixels of the file.
 Json objects_json(std::span<const detection::Detection> found, const detection::ObjectList& labels,
                   const data::SampleFormat& names) {
   Json json = {{"height", labels.height()},
@@ -124,7 +124,7 @@ class SamplePredictor {
   data::Batcher batcher_;
   data::BatchBuffer buffer_;
   std::vector<float> outputs_;
-  std::optional<compute::ObjectFinder> finder_;  // of a detector
+  std::optional<compute::ObjectFinder> finder_;  // only for a detector
 };
 
 }  // namespace

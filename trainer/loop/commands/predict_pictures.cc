@@ -29,7 +29,7 @@ namespace {
 struct PictureFile {
   std::string name;  // as the user gave it
   fs::path path;
-  std::string error;  // of a folder without pictures
+  std::string error;  // the error of a folder without pictures
 };
 
 std::vector<PictureFile> list_pictures(const PictureOptions& options) {
@@ -79,8 +79,8 @@ data::SampleFormat complete(LoadedModel& model) {
   return format;
 }
 
-// Returns where to write a copy of a picture: under the picture's name, with a number where
-// something has that name already.
+// Returns where to write a copy of a picture: under the picture's name, with a number if the name
+// is taken.
 fs::path path_of_copy(const fs::path& folder, const fs::path& picture) {
   fs::path copy = folder / (picture.stem().string() + ".png");
   for (int number = 2; is_there(copy); ++number)
@@ -121,7 +121,8 @@ class PicturePredictor {
   }
 
  private:
-  // Makes a sample of the picture, as ImageDataset makes those of a training, and fills outputs_.
+  // Makes a sample of the picture, in the same way as ImageDataset for a training, and fills
+  // outputs_.
   void compute(const std::string& bytes, const std::string& name) {
     sample_.begin(std::as_bytes(std::span(bytes)), name, static_cast<size_t>(format_.shape[0]),
                   static_cast<size_t>(format_.shape[1]), format_.channels() == 1);
@@ -176,7 +177,7 @@ class PicturePredictor {
         {"height", sample_.original.height}, {"width", sample_.original.width}, {"objects", list}};
   }
 
-  // Returns the path of the copy, as the user named the folder.
+  // Returns the path of the copy, with the folder as the user named it.
   std::string write(const images::Image& copy, const PictureFile& picture) {
     const fs::path path = path_of_copy(options_.from / options_.drawn, picture.path);
     write_file_atomically(path, images::encode_png(copy.view()));
@@ -186,9 +187,9 @@ class PicturePredictor {
   compute::Engine& engine_;
   const data::SampleFormat format_;
   const PictureOptions& options_;
-  std::vector<std::byte> elements_;  // of a sample
+  std::vector<std::byte> elements_;  // elements of a sample
   std::vector<float> outputs_;
-  std::optional<compute::ObjectFinder> finder_;  // of a detector
+  std::optional<compute::ObjectFinder> finder_;  // only for a detector
   data::Sample sample_;
   images::Decoder decoder_;
 };

@@ -10,18 +10,18 @@ namespace muster::loop {
 
 struct PictureOptions {
   std::vector<std::filesystem::path> pictures;  // JPEG and PNG, and folders of them
-  std::filesystem::path from;                   // where relative paths begin
-  // The folder for copies of the pictures, as PNG, in which the result is drawn; empty: none are
-  // made. A file that is there is not replaced.
+  std::filesystem::path from;                   // the folder that relative paths refer to
+  // The folder for copies of the pictures, as PNG, with the result drawn in them; empty: no copies.
+  // An existing file is not replaced.
   std::filesystem::path drawn;
-  float least_score = kLeastScore;  // of an object
-  size_t most_classes = 5;          // of a classification, by falling probability
+  float least_score = kLeastScore;  // lowest score of an object
+  size_t most_classes = 5;          // most classes of a classification, by falling probability
 };
 
-// `muster-trainer predict` with pictures, which are made into samples as the data of the model's
-// training were. `where` is as for load_model(). No data of the training are needed, unless an
-// earlier version of Muster wrote the model. Returns {"checkpoint" or "model", "predictions"} with
-// an object for each picture:
+// `muster-trainer predict` with pictures. The pictures are made into samples in the same way as the
+// data of the model's training. `where` is as for load_model(). No data of the training are needed,
+// unless an earlier version of Muster wrote the model. Returns {"checkpoint" or "model",
+// "predictions"} with an object for each picture:
 //   of a classification {"picture", "class", "probability", "classes": [{"class", "label",
 //     "probability"}]}
 //   of a detector {"picture", "height", "width", "objects": [{"class", "label", "score", "box":

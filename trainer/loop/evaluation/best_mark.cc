@@ -44,7 +44,7 @@ Json BestMark::settle(const checkpoint::Store::Found& final, const Json& evaluat
   }
   const auto value = compared(evaluation);
   if (!spec_.checkpoint.best_only || !value || step_of_best != position.step) return nullptr;
-  // Rank 0 may know of a better one, which the evaluator has passed over.
+  // Rank 0 may know a better checkpoint, which the evaluator has skipped.
   const auto& kept = position.evaluations.kept;
   if (!is_better(*value, kept ? std::optional(kept->value) : std::nullopt)) return nullptr;
   const checkpoint::Best best{*value, position.step, position.epoch};
@@ -59,7 +59,7 @@ void BestMark::mark(const checkpoint::Store::Found& found) {
   }
 }
 
-// Returns nothing where the data do not give the value.
+// Returns nothing if the evaluation does not have the value.
 std::optional<double> BestMark::compared(const Json& evaluation) const {
   const std::string metric = spec::metric_of(spec_.model.loss, spec_.best_metric()).name;
   const Json& value = member(member(evaluation, "validation"), metric.c_str());

@@ -15,26 +15,26 @@ namespace muster::loop {
 std::string path_of(const checkpoint::Store::Found& found);
 
 // Returns how result.json describes the best result: {"metric", "value", "step", "epoch"}, and
-// "checkpoint" if `found`, its checkpoint, is there.
+// "checkpoint" if `found`, the checkpoint of the result, is given.
 Json describe_best(const BestResult& result, const std::optional<checkpoint::Store::Found>& found);
 
-// Marks the checkpoint that an evaluator beside the training has found to be the best, by
+// For an evaluator that runs beside the training: marks the best checkpoint by
 // TrainingSpec::best_metric().
 class BestMark {
  public:
-  // `storage` has the results of the process before this one in evaluations/. The references must
-  // outlive it.
+  // `storage` has, in evaluations/, the results of the evaluator's earlier processes. The
+  // references must outlive this object.
   BestMark(checkpoint::Store& store, const spec::TrainingSpec& spec, std::filesystem::path storage)
       : store_(store), spec_(spec), storage_(std::move(storage)) {}
 
-  // Marks `found` if `evaluation`, the content of its evaluations/<step>.json, is better than that
-  // of the checkpoint that is marked. An error of the storage is logged.
+  // Marks `found` if its evaluation (`evaluation`, the content of evaluations/<step>.json) is
+  // better than that of the marked checkpoint. An error of the storage is logged.
   void take(const checkpoint::Store::Found& found, const Json& evaluation);
-  // To be called once the final checkpoint `final` is evaluated, with its `evaluation`. Where
-  // earlyStopping.restoreBest has rank 0 export the best weights, it marks the checkpoint that
-  // result.json names as the best. Otherwise, with bestOnly, result.json names what was the best
-  // before the end: it returns what is to stand there instead (describe_best()) if the final
-  // checkpoint is better; else null.
+  // Call this after the final checkpoint `final` has been evaluated, with its `evaluation`. With
+  // earlyStopping.restoreBest, rank 0 exports the best weights; settle() then marks the checkpoint
+  // that result.json names as the best. Otherwise, with bestOnly, result.json names the best
+  // checkpoint before the end. If the final checkpoint is better, settle() returns the new text for
+  // result.json (describe_best()), else null.
   Json settle(const checkpoint::Store::Found& final, const Json& evaluation);
 
  private:
@@ -46,8 +46,8 @@ class BestMark {
   checkpoint::Store& store_;
   const spec::TrainingSpec& spec_;
   const std::filesystem::path storage_;
-  bool looked_ = false;         // for what is marked already
-  std::optional<double> best_;  // the value of what is marked
+  bool looked_ = false;         // whether the present mark has been looked up
+  std::optional<double> best_;  // the value of the marked checkpoint
 };
 
 }  // namespace muster::loop

@@ -10,7 +10,8 @@ namespace muster::loop {
 
 namespace {
 
-constexpr size_t kPixelsOfLine = 300;  // of the image's shorter side, for each pixel of a line
+// Pixels of the image's shorter side for each pixel of a line's thickness.
+constexpr size_t kPixelsOfLine = 300;
 
 void draw(images::Image& image, const detection::Box& box, int32_t label, const std::string& text) {
   images::draw_box(image, {.ymin = box.ymin, .xmin = box.xmin, .ymax = box.ymax, .xmax = box.xmax},
@@ -31,7 +32,7 @@ size_t count_with_score(std::span<const detection::Detection> found, float least
 
 void draw_found(images::Image& image, std::span<const detection::Detection> found,
                 const data::SampleFormat& names) {
-  for (size_t i = found.size(); i-- > 0;) {  // the best one comes last, over the others
+  for (size_t i = found.size(); i-- > 0;) {  // the best object is drawn last, over the others
     const detection::Detection& one = found[i];
     draw(image, one.box, one.label,
          fmt::format("{} {:.2f}", names.class_name(static_cast<size_t>(one.label)), one.score));

@@ -21,7 +21,7 @@ namespace muster::loop {
 
 namespace {
 
-// The batches of a data set, once through, in its order.
+// The batches of one pass over a data set, in its order.
 class OncePassed {
  public:
   OncePassed(const data::Dataset& dataset, int64_t rows, int threads) {
@@ -67,7 +67,7 @@ void for_each_number(const std::string& data, const Json& evaluation,
 
 namespace {
 
-// Returns the values by the classes' names, of which two may be the same.
+// Returns the values by the classes' names. Two classes may have the same name.
 Json by_name(const compute::ClassMetric& metric, const data::SampleFormat& names) {
   Json json = Json::object();
   for (size_t i = 0; i < metric.values.size(); ++i) {

@@ -19,13 +19,14 @@ namespace muster::loop {
 // The result of evaluating a model on data, forward only.
 struct Evaluation {
   uint64_t samples = 0;
-  std::vector<compute::Metric> metrics;  // "loss" first; without those that the data cannot give
-  // {"averagePrecisionByClass": {"cat": 0.5}}: each metric of the classes by their names, or by
-  // their numbers where they have none. A class of which there is nothing to measure is left out.
+  std::vector<compute::Metric> metrics;  // "loss" first; without metrics that the data do not allow
+  // {"averagePrecisionByClass": {"cat": 0.5}}: each metric of single classes, by the classes'
+  // names, or by their numbers if they have no names. A class without anything to measure is left
+  // out.
   Json by_class = Json::object();
-  std::vector<Picture> pictures;  // of a detector, the first spec.summary_pictures samples
+  std::vector<Picture> pictures;  // for a detector: of the first spec.summary_pictures samples
 
-  // Returns {"loss", "accuracy", ...}, each metric by its name, and those of the classes.
+  // Returns {"loss", "accuracy", ...}: each metric by its name, and the metrics of single classes.
   Json json() const;
 };
 
@@ -46,11 +47,11 @@ class EvaluationData {
   struct Part {
     std::string name;  // "validation" or "test"
     std::unique_ptr<data::Dataset> dataset;
-    std::string problem;  // why there is none: the message of Invalid
+    std::string problem;  // why `dataset` is null: the message of Invalid
   };
 
-  // Opens those parts of `names` for which the training has data. The first usable part fills in
-  // what the model leaves open. Throws Unavailable if a file cannot be read at the moment.
+  // Opens the parts in `names` for which the training has data. The first usable part fills in the
+  // values that the model leaves open. Throws Unavailable if a file cannot be read at the moment.
   explicit EvaluationData(Training& training,
                           const std::vector<std::string>& names = {"validation", "test"});
   EvaluationData(EvaluationData&&) = default;
@@ -67,7 +68,7 @@ class EvaluationData {
 };
 
 // Evaluates the engine's parameters on the validation data and logs the result. Returns nothing if
-// `stop` was requested meanwhile. Precondition: `data` has usable validation data.
+// `stop` was requested before the end. Precondition: `data` has usable validation data.
 std::optional<Evaluation> evaluate_validation(compute::Engine& engine, const Training& training,
                                               const EvaluationData& data, uint64_t step,
                                               std::stop_token stop);
@@ -75,12 +76,12 @@ std::optional<Evaluation> evaluate_validation(compute::Engine& engine, const Tra
 // Writes evaluations/<step>.json below `storage` (unless empty). Throws WriteError.
 void write_evaluation(const std::filesystem::path& storage, const Json& evaluation);
 
-// Evaluates the engine's parameters, those of `position`, on the validation data, and with `final`
-// on the test data too; writes evaluations/<step>.json below `storage` (unless empty) and returns
-// its content. Publishes the pictures of each part. Data that cannot be used appear in it as
-// {"error": problem}. Parts that `known`, an earlier result for these weights, already contains are
-// not evaluated again. `complete`, if there is one, may add to the content before it is written.
-// Returns nothing, and writes no file, if `stop` was requested meanwhile.
+// Evaluates the engine's parameters, which are those of `position`, on the validation data, and
+// with `final` also on the test data. Writes evaluations/<step>.json below `storage` (unless empty)
+// and returns its content. Publishes the pictures of each part. For unusable data the content has
+// {"error": problem}. `known` is an earlier result for the same weights: its parts are not
+// evaluated again. `complete`, if given, may add to the content before it is written. Returns
+// nothing, and writes no file, if `stop` was requested before the end.
 std::optional<Json> evaluate_step(compute::Engine& engine, const Training& training,
                                   const EvaluationData& data, const std::filesystem::path& storage,
                                   const checkpoint::Position& position, bool final,

@@ -70,13 +70,13 @@ std::vector<std::filesystem::path> EvaluatorResults::files() const {
       std::filesystem::path file = folder_ / name;
       if (file.extension() == ".json" && step_of(file) > 0) files.push_back(std::move(file));
     }
-  } catch (const Unavailable&) {  // another time
+  } catch (const Unavailable&) {  // look again another time
   }
   return files;
 }
 
-// A file that cannot be read now is read the next time. Nothing is read with the mutex held: the
-// training must not wait for storage that hangs.
+// A file that cannot be read now is read the next time. No file is read while the mutex is held,
+// because the training must not wait for storage that hangs.
 void EvaluatorResults::look() {
   const auto there = files();
   std::map<std::filesystem::path, std::optional<std::filesystem::file_time_type>> unread;
@@ -97,7 +97,7 @@ void EvaluatorResults::look() {
     if (!evaluation.is_null()) evaluations[file] = std::move(evaluation);
   }
   const MutexLock lock(mutex_);
-  if (beginnings != beginnings_) return;  // what counts has changed meanwhile
+  if (beginnings != beginnings_) return;  // begin() was called meanwhile
   for (auto& [file, evaluation] : evaluations) {
     seen_.insert(file);
     found_[step_of(file)] = std::move(evaluation);

@@ -13,19 +13,19 @@
 
 namespace muster::loop {
 
-// The results that an evaluator beside the training leaves in evaluations/<step>.json, as rank 0
-// learns of them: a thread looks for new ones about once a second.
+// Tells rank 0 about the results in evaluations/<step>.json of an evaluator that runs beside the
+// training. A thread looks for new files about once a second.
 class EvaluatorResults {
  public:
   explicit EvaluatorResults(const std::filesystem::path& storage)
       : folder_(storage / "evaluations") {}
 
-  // To be called when the synchronizer has started: its position may have gone back. Results are
-  // those after position.evaluations.step from here on. Files of later steps than position.step
-  // that are there by now do not count until they are written again, because those steps will be
-  // made again. Those that are there and count are known at once.
+  // Call this when the synchronizer has started, because its position may have gone back. From here
+  // on, results are those of steps after position.evaluations.step. Existing files of steps after
+  // position.step do not count until they are written again, because these steps will be repeated.
+  // Other existing files are read at once.
   void begin(const checkpoint::Position& position);
-  // Returns whether take() has something to return. Costs next to nothing.
+  // Whether take() has something to return. Costs almost nothing.
   bool has_news() const { return has_news_.load(std::memory_order_acquire); }
   // Looks for new results at once, in the caller's thread.
   void look();
@@ -44,7 +44,7 @@ class EvaluatorResults {
   // Evaluations of steps that will be made again, with the time at which each was written.
   std::map<std::filesystem::path, std::filesystem::file_time_type> old_ MUSTER_GUARDED_BY(mutex_);
   std::map<uint64_t, Json> found_ MUSTER_GUARDED_BY(mutex_);  // by step
-  std::jthread thread_;  // the last member, as it uses all others
+  std::jthread thread_;  // the last member, because it uses all others
 };
 
 }  // namespace muster::loop

@@ -6,12 +6,12 @@
 
 namespace muster::loop {
 
-// For code that reads shared storage again and again: if it cannot be read for a while, that is
+// For code that reads shared storage repeatedly. If the storage cannot be read for a while, this is
 // logged once and does not end the process.
 class PatientReader {
  public:
-  // Returns false if `look` threw Unavailable and is to be tried again. A WriteError is thrown on
-  // once the patience with it is over: a process elsewhere may be able to write.
+  // Returns false if `look` threw Unavailable and should be tried again. Passes a WriteError on
+  // after some time, because a process on another machine may be able to write.
   bool attempt(const std::function<void()>& look);
 
  private:

@@ -13,7 +13,8 @@ namespace muster::loop {
 
 namespace {
 
-// The longer side of an image that is drawn in, in pixels. Letters cannot be read in a smaller one.
+// The limits of an image's longer side for drawing, in pixels. Letters cannot be read in a smaller
+// image.
 constexpr float kLeastLength = 320, kMostLength = 640;
 constexpr size_t kGap = 4;  // between the two images of a picture
 
@@ -21,12 +22,13 @@ images::Image image_of(const void* features, const data::SampleFormat& format) {
   images::Image image;
   image.resize(static_cast<size_t>(format.shape[0]), static_cast<size_t>(format.shape[1]));
   const auto* from = static_cast<const uint8_t*>(features);
-  const size_t step = format.channels() == 3 ? 1 : 3;  // of the image, for each byte of the sample
+  // Bytes of the image for each byte of the sample.
+  const size_t step = format.channels() == 3 ? 1 : 3;
   for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = from[i / step];
   return image;
 }
 
-// Returns the image with the proportions that it has in its file.
+// Returns the image with its original proportions.
 images::Image in_proportion(const images::Image& image, const detection::ObjectList& objects,
                             images::Resizer& resizer) {
   const float height = std::max(1.0f, objects.height()), width = std::max(1.0f, objects.width());

@@ -14,8 +14,8 @@
 
 namespace muster::loop {
 
-// A sample of an evaluation: on the left the objects that a detector has found, on the right those
-// that are there.
+// A picture of a sample of an evaluation: on the left the objects that a detector has found, on the
+// right the true objects.
 struct Picture {
   std::string png;
   size_t height = 0;
@@ -25,12 +25,12 @@ struct Picture {
 // Makes pictures of the first samples of an evaluation.
 class PictureTaker {
  public:
-  // Returns null if there are none to be made: of other models than detectors, and of samples that
-  // are no pictures.
+  // Returns null if no pictures can be made: for other models than detectors, and for samples that
+  // are not pictures.
   static std::unique_ptr<PictureTaker> create(const compute::Graph& graph,
                                               const data::SampleFormat& format, size_t most);
 
-  // Takes the samples of a batch; `outputs` are as Engine::evaluate gives them.
+  // Takes the samples of a batch; `outputs` are those of Engine::evaluate.
   void add(const compute::Batch& batch, std::span<const float> outputs);
   std::vector<Picture> take() { return std::move(pictures_); }
 
@@ -46,11 +46,11 @@ class PictureTaker {
   std::vector<Picture> pictures_;
 };
 
-// Shows a picture elsewhere, by a tag as TensorBoard has it.
+// A function that shows a picture elsewhere, under a tag of TensorBoard.
 using ShowPicture = std::function<void(const std::string& tag, const Picture& picture)>;
 
 // Writes the pictures of an evaluation of the data `name` ("validation") to evaluations/pictures/
-// below `storage` (unless that is empty), in the place of earlier ones, and shows each as
+// below `storage` (unless empty), replacing earlier pictures. Shows each picture as
 // "validation_pictures/0" and so on. `show` may be empty. Throws WriteError.
 void publish_pictures(const std::filesystem::path& storage, const std::string& name,
                       std::span<const Picture> pictures, const ShowPicture& show);

@@ -59,7 +59,7 @@ void StopRule::conclude(Synchronizer& synchronizer) {
   }
 }
 
-// Once the training has ended, what is found later changes nothing.
+// Results found after the training has ended change nothing.
 checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& position) {
   checkpoint::Position at;
   at.evaluations = position.evaluations;
@@ -68,7 +68,7 @@ checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& 
     const auto metrics = metrics_of(evaluation);
     at.step = static_cast<uint64_t>(integer_or(evaluation, "step", 0));
     if (at.step <= at.evaluations.step) continue;
-    if (!metrics) {  // it failed, and is known: its checkpoint need not be kept
+    if (!metrics) {  // the evaluation failed: its checkpoint need not be kept
       at.evaluations.step = at.step;
       continue;
     }

@@ -12,10 +12,9 @@
 
 namespace muster::loop {
 
-// Evaluation within the training: rank 0 evaluates the parameters, or their moving average,
-// between two steps, after every `evaluation.everyEpochs` epochs. Early stopping and
-// checkpoint.bestOnly use the results. The other members wait for rank 0's part of the next step
-// meanwhile.
+// Evaluation within the training: rank 0 evaluates the parameters, or their moving average, between
+// two steps, after every `evaluation.everyEpochs` epochs. Early stopping and checkpoint.bestOnly
+// use the results. Meanwhile the other members wait for rank 0's part of the next step.
 class Validator {
  public:
   // Writes evaluations/<step>.json below `storage`, unless that is empty. `checkpointer` may be
@@ -23,17 +22,18 @@ class Validator {
   Validator(Assembly& assembly, const EvaluationData& data, std::filesystem::path storage,
             Recorder& recorder, Checkpointer* checkpointer);
 
-  // Whether to evaluate now. Costs a step a few comparisons.
+  // Whether to evaluate now. Adds a few comparisons to a step.
   bool due(const checkpoint::Position& position) const {
     return position.next_batch == 0 && position.epoch > position.evaluations.epoch &&
            position.epoch % every_epochs_ == 0;
   }
-  // Evaluates, reports, and takes a checkpoint if this is the best state so far, the best is to be
-  // kept, and this is not the final checkpoint anyway. Returns false if asked to stop meanwhile:
-  // nothing is recorded then, and the evaluation is due again.
+  // Evaluates and reports. Takes a checkpoint if this is the best state so far, the best state
+  // should be kept, and the final checkpoint does not follow anyway. Returns false if a stop was
+  // requested: nothing is recorded then, and the evaluation stays due.
   bool run(Synchronizer& synchronizer, std::stop_token stop);
 
-  // The newest evaluation of this process, as evaluate_step() gives it; null: there was none.
+  // Returns the newest evaluation of this process, in the form of evaluate_step(); null if there
+  // was none.
   const Json& newest() const { return newest_; }
 
  private:
@@ -47,7 +47,7 @@ class Validator {
   Recorder& recorder_;
   Checkpointer* const checkpointer_;
   const uint64_t every_epochs_;
-  compute::Floats weights_;  // only where the optimizer keeps a moving average
+  compute::Floats weights_;  // used only if the optimizer keeps a moving average
   Json newest_;
 };
 

@@ -18,9 +18,10 @@ namespace muster::loop {
 namespace {
 
 const std::chrono::system_clock::time_point kBeganAt = std::chrono::system_clock::now();
-constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
+constexpr size_t kLongestTraining = 1 << 20;  // bytes, because the size of a message is limited
 
-// The supervisor starts a process as soon as the one before has ended.
+// The start of this process, which is also the end of the process before it: the supervisor starts
+// a process as soon as the last one has ended.
 const auto kBegan = std::chrono::steady_clock::now();
 
 uint32_t milliseconds_since_start() {
@@ -35,12 +36,13 @@ std::string determinism_of_ps() {
   return "muster " + group::version() + "; " + compute::cpu::kernels().name;
 }
 
-// Returns whether only the computation decides a training's bits, and not the order of messages.
+// Whether the bits of a training depend only on the computation, and not on the order of messages.
 bool has_its_bits(const spec::TrainingSpec& spec) {
   return spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0;
 }
 
-// Says by which names others know this process's GPUs, or why these cannot be linked.
+// Writes to `hello` the names by which others identify this process's GPUs, or why the GPUs cannot
+// be linked.
 void name_gpus(const Assembly& assembly, Hello& hello) {
   if (assembly.engine->gpu_or_null() == nullptr) return;
   std::string why = assembly.spec().why_unlinked();

@@ -39,7 +39,7 @@ std::optional<folder::Owner> owner_by_checkpoints(const std::filesystem::path& s
 bool is_new(const std::filesystem::path& storage) {
   std::error_code ignored;
   if (std::filesystem::exists(storage, ignored) && !std::filesystem::is_directory(storage, ignored))
-    return true;  // and none ever will
+    return true;  // and no job ever will
   try {
     return !folder::read_owner(storage);
   } catch (const std::runtime_error&) {
@@ -63,7 +63,8 @@ std::unique_ptr<folder::Claim> claim_folder(const group::Membership& membership,
   request.job.training = training.json;
   request.owner_by_contents = [&] { return owner_by_checkpoints(membership.storage); };
   request.say = [&](const std::string& text) { reporter.resumed(text); };
-  // A job that has trained here goes on as soon as the storage works again, whatever it fails with.
+  // A job that has trained here continues as soon as the storage works again, whatever the error
+  // is.
   if (is_new(membership.storage))
     group::patiently(stop, [&] { checkpoint::try_storage(membership.storage / "checkpoints"); });
   auto claim = group::patiently(stop, [&] { return folder::Claim::take(request, stop); });

@@ -117,7 +117,7 @@ Json Conclusion::write(const std::optional<checkpoint::Store::Found>& final,
     result["checkpoint"] = path_of(*final);
     export_model(parameters, result);
   }
-  // The training may have ended earlier than planned, or exports the weights of an earlier step.
+  // The training may have ended earlier than planned, or may export the weights of an earlier step.
   if (exported.step < assembly_.workload->total_steps({}))
     warn_of_unsettled_averages(assembly_.spec(), layout, exported.step);
   result["exportedStep"] = exported.step;

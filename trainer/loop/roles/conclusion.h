@@ -13,16 +13,17 @@
 namespace muster::loop {
 
 // Returns the checkpoint whose weights are exported after a training that ended with `final`:
-// `final` or, with restoreBest, the best one. Warns if the best is gone.
+// `final` or, with restoreBest, the best checkpoint. Warns if the best checkpoint is gone.
 checkpoint::Store::Found to_export(const checkpoint::Store& store,
                                    const checkpoint::Store::Found& final,
                                    const spec::TrainingSpec& spec);
 
-// What rank 0 leaves of a training that has ended: the exported model and result.json.
+// Writes rank 0's results of a training that has ended: the exported model and result.json.
 class Conclusion {
  public:
-  // `store`, `data` and `validator` may be null: without a storage folder, where an evaluator
-  // evaluates, and where nothing was evaluated within the training. The references must outlive it.
+  // These may be null: `store` without a storage folder, `data` if an evaluator evaluates,
+  // `validator` if nothing was evaluated within the training. The references must outlive this
+  // object.
   Conclusion(const group::Membership& membership, Assembly& assembly, Recorder& recorder,
              const checkpoint::Store* store, EvaluationData* data, Validator* validator)
       : membership_(membership),
@@ -32,7 +33,7 @@ class Conclusion {
         data_(data),
         validator_(validator) {}
 
-  // As Leader::conclude().
+  // Does the work of Leader::conclude().
   Json write(const std::optional<checkpoint::Store::Found>& final,
              const checkpoint::Position& position);
 

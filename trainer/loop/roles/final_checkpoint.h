@@ -10,12 +10,12 @@
 
 namespace muster::loop {
 
-// Watches whether the job's folder has the final checkpoint of the training, as far as the
-// checkpoints can be read: it looks at most every two seconds. It does not log damaged checkpoints:
+// Checks whether the job's folder has the final checkpoint of the training, as far as checkpoints
+// can be read. It looks at most every two seconds. It does not log damaged checkpoints, because
 // rank 0 does.
 class FinalCheckpoint {
  public:
-  // `membership` must outlive it.
+  // `membership` must outlive this object.
   FinalCheckpoint(const group::Membership& membership, const Training& training);
 
   bool is_there();

@@ -12,7 +12,8 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kLeaveGlance{20};
-constexpr milliseconds kPatience{10000};  // with a group that needs us, or does not answer
+// Longest wait for a group that needs us or does not answer.
+constexpr milliseconds kPatience{10000};
 
 bool lets_go(const GroupView& view, uint64_t incarnation) {
   if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED || view.stopping())

@@ -8,9 +8,10 @@
 
 namespace muster::loop {
 
-// How a member leaves an elastic group: when it is asked to stop, it reports that it is leaving and
-// trains on until the group's next generation, which begins between two steps, is formed without
-// it. A group that would be too small keeps it until another member comes, for at most ten seconds.
+// Lets a member leave an elastic group. When the member is asked to stop, it reports this and
+// continues to train until the group has formed its next generation without it, between two steps.
+// If the group would be too small, the member stays until another member comes, for at most ten
+// seconds.
 class GracefulLeave {
  public:
   // `stop` is the request to leave. The references must outlive this object.
@@ -20,7 +21,8 @@ class GracefulLeave {
   GracefulLeave(const GracefulLeave&) = delete;
   GracefulLeave& operator=(const GracefulLeave&) = delete;
 
-  // Its stop ends the training: the group goes on without this member, or does not answer.
+  // A stop of this token ends the training: the group continues without this member, or does not
+  // answer.
   std::stop_token token() const { return trained_.get_token(); }
 
  private:

@@ -14,7 +14,7 @@ double lasted_seconds(Recorder::Clock::duration duration) {
   return std::max(0.0, std::chrono::duration<double>(duration).count());
 }
 
-constexpr size_t kMostStalls = 64;  // as in the job's status
+constexpr size_t kMostStalls = 64;  // the limit in the job's status
 
 std::string name_of(const Hello& hello) {
   return hello.role() + "-" + std::to_string(hello.index());

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMostNamed = 10;  // fields that have changed
+constexpr size_t kMostNamed = 10;  // most changed fields that are named
 
 Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
   Recorder::Options options;
@@ -52,7 +52,7 @@ void require_place_for_best(const group::Membership& membership, const spec::Tra
       kBadConfig);
 }
 
-// Returns the first field that goes by evaluations; "" if none does.
+// Returns the first field that needs evaluations; "" if there is none.
 std::string compares_evaluations(const spec::TrainingSpec& spec) {
   if (spec.stop_when && !spec.stop_when->by_training()) return "stopWhen";
   if (spec.early_stopping) return "earlyStopping";
@@ -169,7 +169,7 @@ void Leader::begin(const std::optional<checkpoint::Store::Found>& newest) {
 }
 
 bool Leader::saves_at(const checkpoint::Position& position) const {
-  const auto& rule = assembly_.spec().stop_when;  // by the training loss it may end each epoch
+  const auto& rule = assembly_.spec().stop_when;  // by the training loss it may end any epoch
   return (rule && rule->by_training() && position.next_batch == 0) ||
          (validator_ && validator_->due(position)) ||
          (checkpointer_ && checkpointer_->due(position, Checkpointer::Clock::now()));

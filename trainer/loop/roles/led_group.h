@@ -9,7 +9,7 @@
 
 namespace muster::loop {
 
-// All objects that rank 0 needs, for either strategy.
+// All objects that rank 0 needs, for both strategies.
 class LedGroup {
  public:
   virtual ~LedGroup() = default;
@@ -17,8 +17,8 @@ class LedGroup {
   virtual Leader& leader() = 0;
   virtual group::Coordinator& coordinator() = 0;
   virtual Synchronizer& synchronizer() = 0;
-  // Called when rank 0 is about to leave and saves its state: other members that leave from here on
-  // cause no new generation.
+  // Call this when rank 0 is about to leave and saves its state: from here on, other members that
+  // leave cause no new generation.
   virtual void withdraw() {}
 
  protected:
@@ -42,12 +42,12 @@ class LedGroup {
   }
 
  private:
-  group::RendezvousServer server_;  // destroyed last, as all the rest uses it
+  group::RendezvousServer server_;  // destroyed last, because all other members use it
   group::LeaderAddressFile address_file_;
 };
 
-// `store` comes from open_store(). The references must outlive the group. Both throw what the
-// constructors of the group's parts throw.
+// `store` comes from open_store(). The references must outlive the group. Both functions throw the
+// errors of the constructors of the group's parts.
 std::unique_ptr<LedGroup> make_ps_group(const group::Membership& membership, Assembly& assembly,
                                         metrics::Reporter& reporter,
                                         std::unique_ptr<checkpoint::Store> store,

@@ -36,7 +36,7 @@ std::unique_ptr<compute::Engine> make_engine(const Training& training) {
   options.precision = training.spec.precision;
   options.max_rows = training.spec.batch_size;
   options.threads = threads.threads;
-  options.exclusive = false;  // it evaluates beside the training
+  options.exclusive = false;  // it runs at the same time as the training
   return compute::Engine::create(training.spec.model, options);
 }
 
@@ -102,14 +102,14 @@ class EvaluatorLoop {
     return final;
   }
 
-  // Whether training ends there, or had ended before, whatever the manifest says by now.
+  // Whether training ends at this checkpoint, or had ended before, whatever the manifest says now.
   bool is_final(const checkpoint::Manifest& manifest) const {
     return completion_.covers(manifest) || (manifest.is_final() && membership_.trained);
   }
 
   using Judge = std::function<void(const checkpoint::Store::Found& evaluated, Json& evaluation)>;
   // Calls `judge` before the result is written. Returns false if the checkpoint was pruned
-  // meanwhile, as there is a newer one; or if asked to stop.
+  // meanwhile because there is a newer one, or if a stop was requested.
   bool evaluate(const checkpoint::Store::Found& found, bool final, const Judge& judge,
                 std::stop_token stop) {
     const auto& manifest = found.manifest;
@@ -118,7 +118,7 @@ class EvaluatorLoop {
     if (manifest.layout_fingerprint != layout.fingerprint())
       throw Invalid(found.directory.string() + ": expected a checkpoint of this model, found \"" +
                     manifest.model + "\"");
-    // Held until it is known whether this checkpoint is the best.
+    // The lease is held until it is known whether this checkpoint is the best.
     const auto lease = store_.lease(found, membership_.role_name);
     if (!lease) return false;
     {
@@ -181,7 +181,7 @@ int run_evaluator(const group::Membership& membership, std::stop_token stop) {
   if (const std::string problems = data.problems(); !problems.empty())
     log::warning("cannot be evaluated with all its data: " + problems);
   if (!EvaluatorLoop(membership, training, data).run(stop)) return kTerminated;
-  data.require_all();  // all usable data are evaluated: now fail for the rest
+  data.require_all();  // all usable data are evaluated; fail now because of the unusable data
   return kSuccess;
 }
 

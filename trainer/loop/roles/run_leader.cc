@@ -21,10 +21,10 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kGoodbye{5000};
-constexpr milliseconds kReturn{2000};  // in which a live member has reconnected
+constexpr milliseconds kReturn{2000};  // time within which a live member reconnects
 
-// Waits so that connected members, and those that come within `least`, get the last view before
-// this process ends.
+// Waits until connected members, and members that connect within `least`, have the last view,
+// before this process ends.
 void linger(LedGroup& group, milliseconds least = {}) {
   const auto begun = std::chrono::steady_clock::now();
   const auto lasted = [&] { return std::chrono::steady_clock::now() - begun; };
@@ -54,7 +54,8 @@ int leave(LedGroup& group) {
   return kTerminated;
 }
 
-// Trains to the end, through as many generations as needed. A full storage costs no generation.
+// Trains to the end, with as many generations as needed. A full storage does not cause a new
+// generation.
 int lead(LedGroup& group, Assembly& assembly, const folder::Claim& claim) {
   const std::stop_token stop = claim.token();
   group::Backoff backoff;
@@ -107,8 +108,8 @@ int run_leader(const group::Membership& membership, Training training, std::stop
   stop = claim->token();
   Assembly assembly = assemble_member(std::move(training), membership, threads);
   auto store = open_store(membership, assembly);
-  // If all checkpoints are damaged, the shards' state is as good; the coordinator refuses if they
-  // have none.
+  // If all checkpoints are damaged, the state in the shards can be used; the coordinator refuses to
+  // continue if they have none.
   const auto newest = store->newest();
   const Completion completion(assembly.training.json, membership.distributed());
   if (newest && completion.covers(newest->manifest)) {

@@ -46,8 +46,8 @@ seconds grace() {
   return std::max(seconds(1), seconds(*number) - kReserve);
 }
 
-// Returns the GPU that keeps the shards; null: the CPU does. Throws Invalid if it is missing or has
-// no memory of the kind that shards lie in.
+// Returns the GPU that keeps the shards; null if the CPU does. Throws Invalid if the GPU is
+// missing, or does not support the kind of memory that shards need.
 std::shared_ptr<compute::cuda::Gpu> open_gpu(const spec::TrainingSpec& spec) {
   if (spec.ps_device != "cuda") return nullptr;
   const compute::Device device = compute::choose_devices("cuda", 1, "psDevice").front();
@@ -61,7 +61,7 @@ std::shared_ptr<compute::cuda::Gpu> open_gpu(const spec::TrainingSpec& spec) {
   return gpu;
 }
 
-// The shards that a ps is home to: its own, and the shard whose second copy it may hold.
+// The shards on a ps: its own shard, and the shard whose second copy it may hold.
 class Homes {
  public:
   Homes(const group::Membership& membership, const spec::TrainingSpec& spec,
@@ -124,7 +124,8 @@ class StandbyLinks {
   std::vector<std::unique_ptr<ps::StandbyLink>> links_;
 };
 
-// Returns the part of the states by which rank 0 decides: a change of it is reported at once.
+// Returns the part of the states on which rank 0's decisions depend: a change of it is reported at
+// once.
 std::string standing(const std::vector<ShardState>& states) {
   std::string text;
   for (const ShardState& state : states)
@@ -176,8 +177,7 @@ void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& 
   if (now.pushes > 0) reporter.gauge("staleness_max", static_cast<double>(now.most_staleness));
 }
 
-// Returns whether a ps that was asked to stop may leave: its shards are needed until rank 0 has
-// saved them.
+// Whether a ps that was asked to stop may leave: its shards are needed until rank 0 has saved them.
 bool may_leave(const group::RendezvousClient& client, const Homes& homes,
                uint64_t checkpoints_before) {
   const GroupView view = client.view();
@@ -187,8 +187,8 @@ bool may_leave(const group::RendezvousClient& client, const Homes& homes,
   return !client.connected() && client.silence() > kAlone;
 }
 
-// Returns whether the training was finished before, for which rank 0 opens no rendezvous. Then
-// result.json names the job, too: rank 0 has concluded it.
+// Whether the training was finished earlier: then rank 0 opens no rendezvous. In this case
+// result.json names the job too, because rank 0 has written it.
 bool was_finished(const group::Membership& membership, const Training& training) {
   look_anew(membership.storage);
   const Json result = read_json_or_null(membership.storage / "result.json");

@@ -20,8 +20,9 @@ constexpr milliseconds kLook{2000};
 
 enum class Verdict { finished, again, interrupted };
 
-// Waits after all our steps are committed: they may have to be repeated until rank 0 has saved
-// them. A collective needs us for its next generation even before that is open.
+// Waits after all our steps are committed, because the steps may have to be repeated until rank 0
+// has saved them. A collective needs us for its next generation even before that generation is
+// open.
 Verdict wait_for_the_end(const group::RendezvousClient& client,
                          const std::function<bool()>& finished_without_us, uint64_t generation,
                          bool collective, std::stop_token stop) {
@@ -66,7 +67,7 @@ int run_worker(const group::Membership& membership, Training training, std::stop
                                  membership.rendezvous_address(), hello, [&](PeerMessage& message) {
                                    if (membership.collective()) report.fill(message);
                                  });
-  // Rank 0 may have left before we came, or before its last word reached us.
+  // Rank 0 may have left before we came, or before its last view reached us.
   const auto finished_without_us = [&] { return !client.connected() && final.is_there(); };
   const auto synchronizer = make_synchronizer(
       {membership, assembly, client, report, hello.incarnation(), finished_without_us});

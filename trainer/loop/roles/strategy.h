@@ -9,24 +9,23 @@
 
 namespace muster::loop {
 
-// The one place where a job's strategy, parameter servers or collective, decides which objects are
-// made. The references must outlive the object made; both functions throw what its constructor
-// throws.
+// Only here does a job's strategy (parameter servers or collective) decide which objects are made.
+// The references must outlive the new object; both functions throw the errors of its constructor.
 
-// Makes the objects of rank 0. `store` comes from open_store().
+// Returns the objects of rank 0. `store` comes from open_store().
 std::unique_ptr<LedGroup> make_group(const group::Membership& membership, Assembly& assembly,
                                      metrics::Reporter& reporter,
                                      std::unique_ptr<checkpoint::Store> store,
                                      std::stop_token stop);
 
-// The arguments of any other member's synchronizer.
+// The arguments for the synchronizer of any other member.
 struct MemberSetup {
   const group::Membership& membership;
   Assembly& assembly;
   group::RendezvousClient& client;
-  MemberReport& report;      // what `client` reports
-  uint64_t incarnation = 0;  // as the member's Hello says
-  // Whether training is over although the rendezvous, which would say so, is gone.
+  MemberReport& report;      // the content of client's reports
+  uint64_t incarnation = 0;  // the incarnation in the member's Hello
+  // Whether training is over, for when the rendezvous, which would tell it, is gone.
   std::function<bool()> finished_without_us;
 };
 std::unique_ptr<Synchronizer> make_synchronizer(const MemberSetup& setup);

@@ -11,10 +11,10 @@ namespace muster::loop {
 
 namespace {
 
-constexpr double kMostInitial = 0.1;  // of an average that has settled
+constexpr double kMostInitial = 0.1;  // largest share of the first value in a settled average
 
-// A moving average that begins at a fixed value keeps a share of decay^steps of it. A decay of 0
-// stands for no average.
+// A moving average that begins at a fixed value keeps a share of decay^steps of that value. A decay
+// of 0 means no average.
 bool has_settled(double decay, double steps) {
   return decay == 0 || std::pow(decay, steps) <= kMostInitial;
 }

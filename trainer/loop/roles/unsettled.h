@@ -9,12 +9,12 @@
 
 namespace muster::loop {
 
-// Returns a sentence for each kind of moving average by which a model is judged and that is still
-// mostly what it began with after so many steps: the statistics of batch normalization, unless they
-// began with those of initializeFrom, and the average of the weights.
+// Returns a sentence for each kind of moving average that is used in evaluations and that still
+// consists mostly of its first value after `steps` steps. The kinds are the statistics of batch
+// normalization, unless initializeFrom set them, and the average of the weights.
 std::vector<std::string> unsettled_averages(const spec::TrainingSpec& spec,
                                             const compute::ParameterLayout& layout, uint64_t steps);
-// Logs these sentences as warnings.
+// Logs the sentences of unsettled_averages() as warnings.
 void warn_of_unsettled_averages(const spec::TrainingSpec& spec,
                                 const compute::ParameterLayout& layout, uint64_t steps);
 

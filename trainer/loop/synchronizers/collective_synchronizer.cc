@@ -28,9 +28,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr milliseconds kConnect{30000};  // to connect, or for the state's next bytes
-constexpr int kMostOdd = 3;              // comparisons in a row; see docs/collective.md
-constexpr int kMostFailedLinks = 2;      // in a row; the host's memory takes the GPUs' place then
+constexpr milliseconds kConnect{30000};  // time to connect, or until the state's next bytes
+constexpr int kMostOdd = 3;  // limit of differing comparisons in a row; see docs/collective.md
+constexpr int kMostFailedLinks = 2;  // failed links in a row; then the host's memory is used
 
 bool runs(const GroupView& view, uint64_t generation) {
   return view.phase() == GroupView::RUNNING && view.generation() == generation;
@@ -108,7 +108,8 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Rendez
       setup_(std::move(setup)),
       gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
 
-// The engines must let go of the session's memory before it is freed, and the session of theirs.
+// The engines must release the session's memory before it is freed, and the session must release
+// the engines' memory.
 CollectiveSynchronizer::~CollectiveSynchronizer() {
   gradients_.release();
   next_.reset();
@@ -134,7 +135,7 @@ bool CollectiveSynchronizer::is_over() const {
   return !runs(client_.require_view(setup_.patience), generation_) || setup_.finished_without_us();
 }
 
-// Looks only at views that have come since the last call.
+// Checks only views that have come since the last call.
 bool CollectiveSynchronizer::is_current() {
   const uint64_t revision = client_.revision();
   return std::exchange(revision_, revision) == revision || !is_over();
@@ -159,14 +160,15 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     if (finished_) return true;
     const CollectivePlan& plan = view.collective();
     collective::require_possible(plan);
-    if (!fault_.empty()) throw DeviceError(fault_, /*lost=*/true);  // as of a GPU: 71
+    // Like a GPU's error: exit code 71.
+    if (!fault_.empty()) throw DeviceError(fault_, /*lost=*/true);
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
     if (runs(view, prepared_) && plan.generation() == prepared_ && enter(plan, place_in(plan)))
       return true;
   }
 }
 
-// Ends our part in the current generation and reports where our state stands.
+// Ends our part in the current generation and reports the position of our state.
 void CollectiveSynchronizer::settle() {
   if (!session_ || settled_) return;
   const collective::Session::Settled settled = session_->settle();
@@ -183,8 +185,8 @@ void CollectiveSynchronizer::settle() {
   client_.report_now();
 }
 
-// Moves the position over a step that was made. Rank 0's evaluation before that step is known from
-// here on.
+// Moves the position past a finished step. From here on we know rank 0's evaluation before this
+// step.
 void CollectiveSynchronizer::take(const compute::LossSums& sums, const collective::Note& note) {
   mutable_position().sums.add(position().epoch, sums);
   if (note.size > 0 && note != note_) {
@@ -257,7 +259,7 @@ void CollectiveSynchronizer::fail(uint64_t generation) {
   client_.report_now();
 }
 
-// The member that brings the state makes the memory.
+// The member that provides the state creates the memory.
 std::string CollectiveSynchronizer::prepare_memory(const CollectivePlan& plan, int place) {
   if (place != static_cast<int>(plan.source())) return "";
   const int threads = plan.members_size() * assembly_.threads();
@@ -309,9 +311,9 @@ compute::EngineGroup& CollectiveSynchronizer::engine_group(const CollectivePlan&
   return *engine_group_;
 }
 
-// A source whose memory is not there may have ended since the plan was made. Only if the same
-// source's memory is refused again, before we entered any other generation, do we report that we
-// cannot use it.
+// If the source's memory does not exist, the source may have ended since the plan was made. Only if
+// the memory of the same source fails again, before we have entered another generation, do we
+// report that we cannot use it.
 bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
   if (next_) return true;
   const auto shape = shape_of(plan, assembly_);
@@ -334,7 +336,7 @@ bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
 }
 
 bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
-  // The time limit starts anew whenever bytes have moved, because a state may be large.
+  // The time limit begins anew whenever bytes have arrived, because a state may be large.
   auto until = Clock::now() + kConnect;
   uint64_t moved = 0;
   const auto over = [&] {
@@ -353,7 +355,7 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
   try {
     wire_->connect(endpoints, watch);
     wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
-    // A member that has its state waits for one that is still being sent its own.
+    // A member that has the state waits for members that are still receiving it.
     const collective::Session::Watch patient{
         stop_, [&] { return !runs(client_.require_view(setup_.patience), plan.generation()); }};
     if (plan.comparable() && !compare_at_entry(plan, patient)) return false;
@@ -397,14 +399,14 @@ std::unique_ptr<collective::Session> CollectiveSynchronizer::join_gpus(const Col
       engine_group_->slots()[i]->write({0, slot.size()}, slot).wait();
     }
   } catch (const Unavailable& error) {
-    // Neither the state before nor the new one is there any more.
+    // Neither the old state nor the new one exists any more.
     throw DeviceError(error.what(), /*lost=*/false);
   }
   wire_state_.clear();
   return joined;
 }
 
-// Survivors bring states of their own.
+// Compares the states on entry, because surviving members keep their own states.
 bool CollectiveSynchronizer::compare_at_entry(const CollectivePlan& plan,
                                               const collective::Session::Watch& watch) {
   const auto digests = wire_->exchange(collective::digest_of(wire_state_), watch);
@@ -414,9 +416,9 @@ bool CollectiveSynchronizer::compare_at_entry(const CollectivePlan& plan,
   return false;
 }
 
-// Tells of members that hold another state than most. The group goes back to a checkpoint: the
-// steps made since then used gradients of the wrong state. If that keeps happening to us, we leave
-// once the group knows of it: it would otherwise go back without end.
+// Reports members whose state differs from that of most. The group goes back to a checkpoint,
+// because steps since then used gradients of the wrong state. If this keeps happening to our state,
+// this process leaves after the group knows it; otherwise the group would go back for ever.
 void CollectiveSynchronizer::tell_difference(const CollectivePlan& plan, uint64_t step,
                                              const std::vector<int>& odd) {
   const std::vector<int> ranks = ranks_of(plan);
@@ -526,7 +528,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   return result;
 }
 
-// Whether a checkpoint will be taken after this step, as far as can be said before it.
+// Whether a checkpoint will be taken after this step, as far as is known before the step.
 bool CollectiveSynchronizer::foresees_checkpoint() {
   if (!is_comparable() || !setup_.saves_at) return false;
   position_after_ = position();
@@ -534,7 +536,7 @@ bool CollectiveSynchronizer::foresees_checkpoint() {
   return setup_.saves_at(position_after_) || assembly_.workload->finished(position_after_);
 }
 
-// The other members learn of it by the note of the next step, if there is one.
+// The other members learn of the evaluation by the note of the next step, if there is one.
 void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluations) {
   Synchronizer::evaluated(evaluations);
   note_ = note_of(evaluations);

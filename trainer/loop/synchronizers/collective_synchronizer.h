@@ -25,7 +25,7 @@ namespace muster::loop {
 class MemberReport {
  public:
   void change(const std::function<void(MemberState&)>& change);
-  void leave();  // asks an elastic group to go on without us
+  void leave();  // asks an elastic group to continue without this member
   void fill(PeerMessage& message) const;
 
  private:
@@ -39,29 +39,29 @@ class MemberReport {
 class CollectiveSynchronizer : public Synchronizer {
  public:
   struct Setup {
-    uint64_t incarnation = 0;  // as our Hello says
+    uint64_t incarnation = 0;  // the incarnation in our Hello
     std::filesystem::path storage;
-    std::string host;          // an address or a name of ours, where other members can connect to
-    group::PortRange ports;    // where we listen for them
-    group::Identity identity;  // of all members
+    std::string host;          // our address or name, to which other members can connect
+    group::PortRange ports;    // the ports on which we listen for members
+    group::Identity identity;  // the identity of all members
     std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
     // Rank 0: whether a checkpoint will be due at a position, if training does not end there.
     std::function<bool(const checkpoint::Position&)> saves_at;
     std::function<void()> states_differ;  // rank 0: called when members' states have differed
-    // Other ranks: whether training is over although the rendezvous, which would say so, is gone.
+    // Other ranks: whether training is over, for when the rendezvous, which would tell it, is gone.
     std::function<bool()> finished_without_us = [] { return false; };
     // How long a rendezvous may leave us without an answer.
     std::chrono::milliseconds patience = group::RendezvousClient::kPatience;
   };
 
-  // The references must outlive it. `report` is what `client` reports.
+  // The references must outlive the synchronizer. `client` reports the content of `report`.
   CollectiveSynchronizer(Assembly& assembly, group::RendezvousClient& client, MemberReport& report,
                          Setup setup);
   ~CollectiveSynchronizer() override;
 
-  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid if the
-  // group has failed or rejects us, Unavailable if the rendezvous is gone for good; so does step()
-  // when it waits for other members.
+  // Waits for a generation, without a limit as long as the rendezvous answers. Throws Invalid if
+  // the group has failed or rejects us, and Unavailable if the rendezvous is gone for good. step()
+  // throws the same errors while it waits for other members.
   bool start(std::stop_token stop) override;
   bool has_next() override { return !finished_ && !assembly_.workload->finished(position()); }
   StepResult step() override;
@@ -73,11 +73,11 @@ class CollectiveSynchronizer : public Synchronizer {
   void read_weights(std::span<float> to) override;
   std::unique_ptr<Snapshot> snapshot() override;
 
-  // Makes generation() return `generation`, if that is newer than the session's. It is claimed by
-  // this process and has not run.
+  // Makes generation() return `generation` if it is newer than the session's generation.
+  // Precondition: this process has claimed `generation`, and no steps have been made in it.
   void publish_as(uint64_t generation) { publishing_ = generation; }
 
-  // The metrics of the member that the group waits for: see StepTimes.
+  // Returns the metrics of the slowest member; see StepTimes.
   std::map<std::string, double> metrics() const;
 
  private:
@@ -117,37 +117,39 @@ class CollectiveSynchronizer : public Synchronizer {
   const compute::Engine::OnComplete on_complete_ = [this](size_t end) { hosted_->complete(end); };
   std::unique_ptr<compute::EngineGroup> engine_group_;  // null until GPUs are linked
   std::unique_ptr<collective::Session> session_;
-  collective::HostSession* hosted_ = nullptr;  // session_; null if GPUs hold the state
-  // These belong to generation prepared_: the session, if members share memory and we bring the
-  // state; or the TCP group.
+  // session_ as a HostSession; null if GPUs hold the state.
+  collective::HostSession* hosted_ = nullptr;
+  // The next three members belong to generation prepared_: the session, if members share memory and
+  // we provide the state; or the TCP group.
   std::unique_ptr<collective::Session> next_;
   std::unique_ptr<collective::WireGroup> wire_;
   collective::WireSession::State wire_state_;
-  uint64_t generation_ = 0;  // of session_
+  uint64_t generation_ = 0;  // generation of session_
   uint64_t publishing_ = 0;
   uint64_t prepared_ = 0;
-  uint64_t revision_ = 0;  // of the last view seen
+  uint64_t revision_ = 0;  // revision of the last view seen
   uint64_t failed_ = 0;    // the last generation that we could not join
   uint64_t refused_ = 0;   // the incarnation whose memory we last failed to use
-  int failed_links_ = 0;   // in a row
-  CollectivePlan plan_;    // of session_
+  int failed_links_ = 0;   // number of failed links in a row
+  CollectivePlan plan_;    // plan of session_
   bool compared_ = true;
-  // Comparisons in which we did not hold the state of most members. One on entry that finds no
-  // difference does not end the row: all have just read the same checkpoint.
+  // The number of comparisons in a row in which our state differed from that of most members. A
+  // comparison on entry without a difference does not reset it, because all members have just read
+  // the same checkpoint.
   int odd_in_a_row_ = 0;
-  std::string fault_;     // why this process leaves when the next generation comes; "": it does not
-  bool spoiled_ = false;  // the session's state has turned out not to be that of all members
-  checkpoint::Position position_after_;  // where the step that is being made leads to
+  std::string fault_;     // why this process will leave at the next generation; "": it stays
+  bool spoiled_ = false;  // the session's state differs from that of other members
+  checkpoint::Position position_after_;  // the position after the step under way
   bool settled_ = false;
-  // Those of a step that we may have left before it was done.
+  // The sums and the note of a step that we may have left before its end.
   compute::LossSums last_sums_;
   collective::Note last_note_;
   collective::Note note_;  // the evaluations of position()
   StepTimes step_times_;
   bool finished_ = false;
   std::stop_token stop_;
-  std::vector<ReplicaGradients::Target> targets_;  // of session_
-  std::vector<compute::LossSums> sums_;            // of each of our logical replicas
+  std::vector<ReplicaGradients::Target> targets_;  // targets of session_
+  std::vector<compute::LossSums> sums_;            // sums of each of our logical replicas
 };
 
 }  // namespace muster::loop

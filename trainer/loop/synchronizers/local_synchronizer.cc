@@ -65,8 +65,7 @@ LocalSynchronizer::~LocalSynchronizer() {
   try {
     for (; begun_ > 0; --begun_) assembly_.engine->end_training();
   } catch (const std::exception&) {
-    // A device that has failed uses the slots no more, and what the feed throws interests nobody
-    // now.
+    // A failed device does not use the slots any more, and errors of the feed do not matter now.
   }
 }
 
@@ -166,8 +165,8 @@ void LocalSynchronizer::begin_step() {
   ++begun_;
 }
 
-// A run of steps ends where the training loop may need the state. A checkpoint that is due by time,
-// or asked for, waits for the run's end.
+// A run of steps ends where the training loop may need the state. A checkpoint that is due by time
+// or requested waits for the end of the run.
 uint64_t LocalSynchronizer::end_of_run() const {
   constexpr uint64_t kMost = 16;
   const auto& every = assembly_.spec().checkpoint.every_steps;
@@ -238,7 +237,8 @@ void LocalSynchronizer::update_on_host(const compute::UpdateArguments& arguments
   });
 }
 
-// Each buffer is copied by a thread of its own: one thread does not fill the memory's bandwidth.
+// A separate thread copies each buffer, because one thread cannot use the whole bandwidth of the
+// memory.
 std::unique_ptr<Snapshot> LocalSynchronizer::snapshot() {
   const auto copy = [](const compute::Memory& from, compute::Floats& to) {
     to.resize(from.size());

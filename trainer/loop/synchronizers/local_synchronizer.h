@@ -11,15 +11,16 @@
 
 namespace muster::loop {
 
-// The synchronizer of a process by itself. One device trains in place, with parameters and slots in
-// its own memory; a device that can train ahead begins the next step before the one before is done.
-// If several devices or batches make a step, the devices add up their gradients and hold the state
-// if they can (compute::EngineGroup); else the host does. The bits are those of a collective of one
-// member. A step of one CPU, or on the host, allocates nothing and takes no lock.
+// The synchronizer of a process that trains alone. One device trains in place, with parameters and
+// slots in its own memory; a device that can train ahead begins the next step before the current
+// step is done. If several devices or batches make a step, the devices add up their gradients and
+// hold the state if they can (compute::EngineGroup); otherwise the host does. The bits are the same
+// as in a collective of one member. A step of one CPU, or on the host, allocates nothing and takes
+// no lock.
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from` is the checkpoint to resume from; if null, training starts from the initializers. Throws
-  // as checkpoint::load does.
+  // the errors of checkpoint::load.
   LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
 
   ~LocalSynchronizer() override;
@@ -40,20 +41,20 @@ class LocalSynchronizer : public Synchronizer {
   struct Host {
     explicit Host(const Assembly& assembly);
     compute::HostMemory parameters;
-    compute::Floats sum;  // of gradients
+    compute::Floats sum;  // sum of the gradients
     ReplicaGradients gradients;
     const compute::TreeArithmetic arithmetic;
-    std::vector<compute::LossSums> sums;               // of each device
-    std::vector<std::vector<std::span<float>>> parts;  // of the slots, of each device
-    const std::vector<compute::Range> shares;          // what each device's thread updates
+    std::vector<compute::LossSums> sums;               // loss sums of each device
+    std::vector<std::vector<std::span<float>>> parts;  // the slots' part of each device
+    const std::vector<compute::Range> shares;  // the range that each device's thread updates
   };
 
-  // Devices that need no host for it.
+  // Devices that make updates without the host.
   struct Group {
     std::unique_ptr<compute::EngineGroup> engines;
     std::unique_ptr<compute::EngineGroup::Link> link;
     std::unique_ptr<ReplicaGradients> gradients;
-    std::vector<compute::LossSums> sums;  // of each device
+    std::vector<compute::LossSums> sums;  // loss sums of each device
   };
 
   std::optional<Group> make_group() const;
@@ -69,14 +70,14 @@ class LocalSynchronizer : public Synchronizer {
   void update_on_host(const compute::UpdateArguments& arguments);
 
   Assembly& assembly_;
-  std::vector<std::unique_ptr<compute::Memory>> slots_;  // none with a group
+  std::vector<std::unique_ptr<compute::Memory>> slots_;  // empty with a group
   std::vector<compute::Memory*> slot_views_;
-  // Without both the engine makes the updates.
+  // If neither is set, the engine makes the updates.
   std::optional<Group> group_;
   std::optional<Host> host_;
   const uint64_t generation_;
-  // Steps that are begun ahead: how many are not done, the position of the next one to begin, and
-  // the step at which all must be done.
+  // Steps that are begun ahead: the number of steps that are not done, the position of the next
+  // step to begin, and the step at which all must be done.
   std::stop_token stop_;
   int begun_ = 0;
   checkpoint::Position next_;

@@ -31,7 +31,7 @@ constexpr milliseconds kLastCommit{500};
 constexpr milliseconds kWrite{600000};
 constexpr milliseconds kHurry{2000};
 
-// Rank 0 reads the files that a ps says it has written, and names them in the manifest.
+// Checks a file name from a ps, because rank 0 will read the file and name it in the manifest.
 void require_own_file(const std::string& name, int shard, int shards) {
   for (const char* kind : {"model", "optimizer"})
     if (name == checkpoint::shard_file_name(kind, shard, shards)) return;
@@ -74,7 +74,7 @@ class PsSnapshot : public Snapshot {
     manifest.shard_steps = shard_steps_;
   }
 
-  // A shard that the call does not reach goes on at the old speed.
+  // A shard that the call does not reach continues at the old speed.
   void hurry() override {
     try {
       control_.hurry(generation_, shard_steps_, kHurry);
@@ -91,16 +91,16 @@ class PsSnapshot : public Snapshot {
   const std::vector<uint64_t> shard_steps_;
 };
 
-// Returns the logical replicas that this member's devices are: each step has those of all members;
-// a ticket is for one member.
+// Returns the logical replicas of this member's devices: in a step, among those of all members; in
+// a ticket, which is for one member, from 0.
 compute::Subtree replicas_of(const Assembly& assembly, bool sync, int rank) {
   const int devices = assembly.spec().devices;
   const int first = sync ? rank * devices : 0;
   return {first, first + devices};
 }
 
-// Returns the GPU in which a member's gradients and parameters are exchanged; null: in the host's
-// memory, where several gradients of a step are added up.
+// Returns the GPU whose memory is used to exchange a member's gradients and parameters. Null: the
+// host's memory is used, where several gradients of a step are added up.
 compute::cuda::Gpu* gpu_of_exchange(const Assembly& assembly) {
   const spec::TrainingSpec& spec = assembly.spec();
   const bool alone = spec.devices == 1 && spec.gradient_accumulation == 1;
@@ -150,7 +150,7 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
   take_memory();
 }
 
-// Each connection has memory of its own: the host's at the same address, a GPU's at another.
+// Each connection has its own memory: the host's stays at the same address, a GPU's does not.
 void PsSynchronizer::take_memory() {
   const size_t size = assembly_.engine->layout().size();
   parameters_ = memory_ ? memory_->view().parameters() : std::span(own_).first(size);
@@ -216,8 +216,8 @@ bool PsSynchronizer::start(std::stop_token stop) {
   return false;
 }
 
-// Sets the position to that of the parameters we hold, those of result.step; the generation's steps
-// count from its base.
+// Sets the position to that of our parameters, which are those of result.step. The steps of a
+// generation count from its base.
 void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
   checkpoint::Position& position = mutable_position();
   const bool again = view.generation() == position_generation_;
@@ -231,8 +231,8 @@ void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& r
     return go_on(result);
   }
   const uint64_t epoch = advance_to(result.step, position);
-  // Our push was taken and only its answer lost; or, with backup workers, the others have brought
-  // a step of ours to all shards that one of them had made before.
+  // Our push was accepted and only the answer was lost; or, with backup workers, the other members
+  // have completed a step on all shards that one shard had already made with our gradient.
   if (result.step == step + 1) sums.add(epoch, result.sums);
   position.sums = sums;
 }
@@ -302,8 +302,8 @@ Synchronizer::StepResult PsSynchronizer::step() {
   return result;
 }
 
-// Moves the position to this step, which a ps has named. Returns the epoch of the last step on the
-// way. A faulty ps could name a step that counting would never reach.
+// Moves the position to `step`, which a ps has named. Returns the epoch of the last step on the
+// way. A faulty ps could name a step so far away that counting would never reach it.
 uint64_t PsSynchronizer::advance_to(uint64_t step, checkpoint::Position& position) const {
   const Workload& workload = *assembly_.workload;
   const uint64_t last = workload.total_steps(position);
@@ -343,7 +343,7 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
     for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());
     if (!sync_) {
       checkpoint::Position of_shards = ps::from_message(replies[0].position());
-      of_shards.evaluations = position().evaluations;  // only members know of these
+      of_shards.evaluations = position().evaluations;  // only members know the evaluations
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, of_shards, steps);
     }
     if (const auto step = ps::common_step(replies, position().step)) {
@@ -352,8 +352,8 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
       common.sums = ps::from_messages(replies[0].position().sums());
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, common, steps);
     }
-    // This happens only if we were stopped within a step: its commit is under way, and with backup
-    // workers we must bring it to the other shards.
+    // Only after a stop within a step: its commit is under way, and with backup workers we must
+    // pass it on to the other shards.
     if (under_way_ && exchange_.poll()) under_way_ = false;
     if (Clock::now() >= until) {
       const auto [lowest, highest] = std::minmax_element(steps.begin(), steps.end());

@@ -13,10 +13,10 @@
 namespace muster::loop {
 
 // The synchronizer of a parameter-server job: it sends gradients to the shards and gets parameters
-// back. The gradients of several devices of the process are added up first.
+// back. If the process has several devices, their gradients are added up first.
 class PsSynchronizer : public Synchronizer {
  public:
-  // Makes a link to a shard, at the address of the ps that serves it.
+  // Makes a link to a shard at the address of its ps.
   using Connect =
       std::function<std::unique_ptr<ps::ShardLink>(const ps::LinkEnd&, const std::string& address)>;
   struct Setup {
@@ -26,16 +26,16 @@ class PsSynchronizer : public Synchronizer {
     Connect connect;
     ps::Control* control = nullptr;         // rank 0
     std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
-    // Other ranks: whether training is over although the rendezvous, which would say so, is gone.
-    // Asked a few times a second.
+    // Other ranks: whether training is over, for when the rendezvous, which would tell it, is gone.
+    // Called a few times a second.
     std::function<bool()> finished_without_us = [] { return false; };
   };
 
-  // The references must outlive it.
+  // The references must outlive the synchronizer.
   PsSynchronizer(Assembly& assembly, group::RendezvousClient& client, Setup setup);
 
-  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid if the
-  // group has failed or rejects us, Unavailable if the rendezvous is gone for good.
+  // Waits for a generation, without a limit as long as the rendezvous answers. Throws Invalid if
+  // the group has failed or rejects us, and Unavailable if the rendezvous is gone for good.
   bool start(std::stop_token stop) override;
   bool has_next() override;
   StepResult step() override;
@@ -60,23 +60,23 @@ class PsSynchronizer : public Synchronizer {
   group::RendezvousClient& client_;
   const Setup setup_;
   const bool sync_;
-  // The memory that is shared with the shards of this host; may be null: then `own_` has the
-  // parameters and the sum.
+  // The memory shared with the shards on this host. If it is null, `own_` has the parameters and
+  // the sum.
   const std::unique_ptr<ps::MemberMemory> memory_;
   compute::Floats own_;
   std::span<float> parameters_;
   ReplicaGradients gradients_;
   ReplicaGradients::Target devices_;     // has the memory for the sum of gradients
-  std::vector<compute::LossSums> sums_;  // of each device
-  std::vector<std::string> addresses_;   // of each ps, in the generation
+  std::vector<compute::LossSums> sums_;  // loss sums of each device
+  std::vector<std::string> addresses_;   // address of each ps in the generation
   ps::Exchange exchange_;
   std::stop_token stop_;
-  Work work_;  // of the next step, of the first device
+  Work work_;  // the first device's work of the next step
   uint64_t generation_ = 0;
   uint64_t position_generation_ = 0;  // the generation of position()
   std::optional<uint64_t> ticket_;
   bool finished_ = false;
-  bool under_way_ = false;  // the step during which we were stopped
+  bool under_way_ = false;  // whether we were stopped during a step
 };
 
 }  // namespace muster::loop

@@ -11,10 +11,10 @@
 
 namespace muster::loop {
 
-// The snapshot of a synchronizer that holds the whole state: it is written as one shard.
+// The snapshot of a synchronizer that holds the whole state. The state is written as one shard.
 class StateSnapshot : public Snapshot {
  public:
-  // `copies`: parameters, then each slot, of the whole layout; they must outlive it.
+  // `copies`: parameters, then each slot, of the whole layout; they must outlive the snapshot.
   StateSnapshot(const compute::ParameterLayout& layout, const std::vector<std::string>& slot_names,
                 std::span<const compute::Floats> copies, checkpoint::Position position);
 

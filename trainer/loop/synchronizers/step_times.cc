@@ -5,7 +5,7 @@
 namespace muster::loop {
 
 namespace {
-constexpr double kNewest = 0.02;  // the newest time's weight: about fifty steps count
+constexpr double kNewest = 0.02;  // weight of the newest time: an average over about fifty steps
 }
 
 void StepTimes::add(const collective::Session& session) {

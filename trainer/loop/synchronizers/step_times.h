@@ -8,7 +8,7 @@
 
 namespace muster::loop {
 
-// The smoothed time that each member of a collective computes for a step. The slowest member
+// The smoothed time that each member of a collective needs to compute a step. The slowest member
 // decides the group's speed.
 class StepTimes {
  public:

@@ -11,7 +11,7 @@
 
 namespace muster::loop {
 
-// How long a synchronizer waits for its group before it looks whether to stop.
+// How long a synchronizer waits for its group before it checks for a stop.
 constexpr std::chrono::milliseconds kGlance{200};
 
 // A copy of the training state at one step, to be written while training goes on.
@@ -29,9 +29,9 @@ class Snapshot {
   virtual void hurry() = 0;
 };
 
-// Combines a member's gradients with the others' and makes new parameters of them: by itself,
-// through parameter servers, or by collectives. The training loop knows the group only through this
-// interface. For one caller.
+// Combines the gradients of a member with those of the others, and makes new parameters from them:
+// alone, through parameter servers, or by collectives. The training loop knows the group only
+// through this interface. For one calling thread.
 class Synchronizer {
  public:
   enum class State {
@@ -41,44 +41,46 @@ class Synchronizer {
   };
   struct StepResult {
     State state = State::ok;
-    compute::LossSums sums;  // of the whole group, since the last result
+    compute::LossSums sums;  // sums of the whole group since the last result
   };
 
   virtual ~Synchronizer() = default;
 
-  // Takes a place in the group and gets its parameters. Returns false if `stop` was requested
-  // meanwhile. The same `stop` ends the waits of step().
+  // Takes a place in the group and gets the group's parameters. Returns false if `stop` was
+  // requested. The same `stop` ends the waits of step().
   virtual bool start(std::stop_token stop) = 0;
   // Whether there is another update to compute; false if training is finished.
   virtual bool has_next() = 0;
-  // Computes the next update and contributes it; on return the engine has the parameters after it.
-  // Precondition: has_next().
+  // Computes the next update and contributes it. On return the engine has the parameters after the
+  // update. Precondition: has_next().
   virtual StepResult step() = 0;
 
-  // Whether the state is that of position(). A synchronizer may be a few steps ahead of what step()
-  // has returned; it must not be asked for a snapshot or weights then, nor told of an evaluation.
+  // Whether the state is that of position(). A synchronizer may be a few steps ahead of the results
+  // of step(). Until settled() is true, do not call snapshot(), read_weights() or evaluated().
   virtual bool settled() const { return true; }
-  // Returns whether the state of position() may be saved or evaluated. Members that each hold the
-  // state compare it before: after a step after which rank 0 foresees a checkpoint, an evaluation
-  // or the end, and when they enter a generation. A checkpoint that was not foreseen waits for the
-  // next step; an end that was not foreseen waits for another generation.
+  // Whether the state of position() may be saved or evaluated. If each member holds the whole
+  // state, the members must have compared their states before. They compare after a step after
+  // which rank 0 foresees a checkpoint, an evaluation or the end, and when they enter a generation.
+  // A checkpoint that was not foreseen waits for the next step; an end that was not foreseen waits
+  // for another generation.
   virtual bool compared() const { return true; }
 
-  // The position of the training. Async: epoch and batch are those of the last work, and the
-  // others' work counts as of its epoch; a snapshot has the exact numbers.
+  // The position of the training. Asynchronous training: epoch and batch are those of the last
+  // work, and the work of other members counts as work of the same epoch; a snapshot has the exact
+  // numbers.
   virtual const checkpoint::Position& position() const { return position_; }
   virtual uint64_t generation() const = 0;
-  // Makes an evaluation's results a part of the position. Called by rank 0 only, between two steps.
-  // If they finish the workload, there is no further update, here and at every other member.
+  // Makes the results of an evaluation part of the position. Called by rank 0 only, between two
+  // steps. If they finish the workload, there is no further update, here and at every other member.
   virtual void evaluated(const checkpoint::Evaluations& evaluations) {
     position_.evaluations = evaluations;
   }
-  // Writes the weights that an evaluation uses, layout().size() floats: the parameters, but the
-  // trainable ones by their moving average if the optimizer keeps one. Called by rank 0 only,
-  // between two steps, and only if the training is evaluated within itself.
+  // Writes the weights that an evaluation uses, layout().size() floats: the parameters; if the
+  // optimizer keeps a moving average, the average replaces the trainable parameters. Called by rank
+  // 0 only, between two steps, and only with evaluation within the training.
   virtual void read_weights(std::span<float> to) = 0;
-  // Makes a snapshot, in place of the one before, which must have been written. Called by rank 0
-  // only. Throws Unavailable.
+  // Makes a snapshot, which replaces the snapshot before it. Precondition: that snapshot has been
+  // written. Called by rank 0 only. Throws Unavailable.
   virtual std::unique_ptr<Snapshot> snapshot() = 0;
 
  protected:

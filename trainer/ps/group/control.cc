@@ -50,7 +50,7 @@ struct Control::Impl {
     const MutexLock lock(mutex);
     return stubs.at(static_cast<size_t>(ps));
   }
-  // Returns the ps that each shard's call goes to, in the shards' order.
+  // Returns the ps for each shard's call, in the shards' order.
   std::vector<int> route_of_shards() {
     const MutexLock lock(mutex);
     return serving;

@@ -78,7 +78,7 @@ void Coordinator::tell_copies() {
   if (before == replicated) return;
   const std::string text = std::to_string(replicated) + " of " + std::to_string(setup_.shards) +
                            " shards have a second copy";
-  if (replicated < before) {  // not those of a group that forms
+  if (replicated < before) {  // not while the group is forming
     log::warning(text);
   } else {
     log::info(text);

@@ -11,14 +11,14 @@
 
 namespace muster::ps {
 
-// The coordinator of the shards, run by rank 0: waits for them, opens a generation on them, and
-// opens another whenever a shard comes back without its state.
+// Rank 0's coordinator of the shards: waits for the shards, opens a generation on them, and opens
+// another whenever a shard comes back without its state.
 class Coordinator : public group::Coordinator {
  public:
   struct Setup : group::Coordinator::Setup {
     int shards = 1;
-    std::vector<std::string> addresses;  // of each ps, until it reports its own
-    int copies = 1;                      // of each shard
+    std::vector<std::string> addresses;  // address of each ps until it reports its own
+    int copies = 1;                      // copies of each shard
     bool sync = true;
     OpenRequest request;                  // the fields equal in all openings
     std::function<void()> shard_leaving;  // called when a shard waits for a checkpoint
@@ -43,8 +43,8 @@ class Coordinator : public group::Coordinator {
   Control& control_;
   const Setup setup_;
   Formation formation_;
-  std::vector<std::string> addresses_;  // of each ps, as last reported
-  int replicated_ = 0;                  // number of shards when last reported
+  std::vector<std::string> addresses_;  // last reported address of each ps
+  int replicated_ = 0;                  // replicated shards in the last report
   bool asked_ = false;                  // a leaving shard has asked for a checkpoint
 };
 

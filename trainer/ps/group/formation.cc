@@ -66,18 +66,18 @@ void Formation::gather(const group::PeerRegistry& registry) {
     }
   }
   // A ps that has not come yet does not count as lost: only a leader that has already led the group
-  // can know of a loss.
+  // can know that a ps is lost.
   if (!all_here && (copies_ == 1 || announced_ == 0)) return;
-  // The storage has forgotten generations that the shards know.
+  // The shards know generations that are missing on the storage.
   if (is_behind())
     proceed(Next::claim);
   else
     decide(registry, all_here);
 }
 
-// Returns whether a shard has come back without its state, or a ps was lost whose shards have
-// another copy. A ps that only lost its stream to us, or is on its way back, may still hold its
-// state: if there is no other copy, we wait.
+// Whether a shard has come back without its state, or a ps is lost whose shards have another copy.
+// A ps that has only lost its stream, or is coming back, may still hold its state: if there is no
+// other copy, we wait.
 bool Formation::overtaken(const group::PeerRegistry& registry) const {
   for (int ps = 0; ps < shards_; ++ps) {
     const uint64_t known = incarnations_[static_cast<size_t>(ps)];
@@ -147,7 +147,7 @@ void Formation::decide(const group::PeerRegistry& registry, bool all_here) {
       proceed(Next::open);
       return;
     }
-  if (!all_here) return;  // a missing ps may bring it
+  if (!all_here) return;  // a missing ps may still have the state
   explain(differs            ? "the two copies of a shard differ"
           : lineages.empty() ? "the shards are empty"
                              : "a shard has lost its state");
@@ -235,8 +235,8 @@ bool Formation::name_standbys() {
   return named;
 }
 
-// Takes in each ps that was absent when the generation was opened and is present now. Returns true
-// if that names a standby.
+// Adds each ps that was absent when the generation was opened and is present now. Returns true if
+// this names a standby.
 bool Formation::welcome(const group::PeerRegistry& registry) {
   if (copies_ == 1) return false;
   for (int ps = 0; ps < shards_; ++ps) {

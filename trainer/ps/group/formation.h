@@ -12,27 +12,27 @@
 
 namespace muster::ps {
 
-// Returns true if the group of `view` has gone on without a member of `generation`, or has ended.
+// Whether the group of `view` has continued without a member of `generation`, or has ended.
 bool left_behind(const GroupView& view, uint64_t generation);
 
 // Returns which ps serves each of `shards`, according to the view.
 std::vector<int> serving_of(const GroupView& view, int shards);
 
-// Returns the step at which every shard was copied, if it is at least `least`; nothing if the steps
-// differ because a commit is under way. `copies` must not be empty.
+// Returns the step of all copies, if it is the same in all of them and at least `least`; nothing if
+// the steps differ because a commit is under way. `copies` must not be empty.
 std::optional<uint64_t> common_step(const std::vector<SnapshotReply>& copies, uint64_t least);
 
-// How rank 0 opens generations on parameter servers. The shards keep their state if all of it is of
-// one lineage: since the last generation that loaded a state, all shards have made the same
-// commits, and none is more than one ahead of another (sync; asynchronous shards count each for
-// itself).
+// Opens rank 0's generations on parameter servers. The shards keep their state if it is of one
+// lineage: since the last generation that loaded a state, all shards have made the same commits,
+// and no shard is more than one commit ahead of another (sync; asynchronous shards count
+// separately).
 //
 // With two copies ps i is home to shard i and to the shard before it. A copy counts if it serves or
-// is whole, and if no member has been in a later generation than the one it was opened in: it then
-// has everything that any member has heard of. If a ps is lost while every shard has such a copy
-// elsewhere, it is not waited for: the next generation is opened on those copies. A ps that comes
-// without a copy is named as the standby of the shards it is home to, in the running generation.
-// After the two copies of a shard have turned out to differ, a checkpoint is restored.
+// is whole, and if no member has been in a later generation than the copy's: it then has every
+// update that a member has heard of. If a ps is lost while every shard has such a copy on another
+// ps, the lost ps is not waited for: the next generation is opened on those copies. A ps that comes
+// without a copy becomes the standby of its home shards in the running generation. If the two
+// copies of a shard differ, a checkpoint is restored.
 class Formation : public group::Formation {
  public:
   struct Opening {
@@ -51,13 +51,13 @@ class Formation : public group::Formation {
   // The fields common to this generation's openings, and the openings themselves.
   const OpenRequest& request() const { return request_; }
   const std::vector<Opening>& openings() const { return openings_; }
-  void opened(const std::vector<OpenReply>& replies);  // of each opening
+  void opened(const std::vector<OpenReply>& replies);  // the reply of each opening
   // Which ps serves each shard.
   std::vector<int> serving() const;
   void announce(GroupView& view) const;  // an ended view stays ended
   void announced();
 
-  // Returns the step from which the present generation goes on.
+  // Returns the step from which the current generation continues.
   uint64_t step() const { return step_; }
 
  private:
@@ -65,7 +65,7 @@ class Formation : public group::Formation {
     int ps = 0;
     int standby = 0;
     uint64_t standby_incarnation = 0;  // 0: none
-    uint64_t coupling = 0;             // with the standby; 0: that has no copy yet
+    uint64_t coupling = 0;             // coupling with the standby; 0: the standby has no copy yet
   };
   struct Copy {
     int ps = 0;
@@ -90,16 +90,16 @@ class Formation : public group::Formation {
   const OpenRequest common_;
   const int copies_;
   uint64_t announced_ = 0;              // the last generation that this leader announced
-  uint64_t since_ = 0;                  // copies last opened in an earlier generation do not count
-  std::vector<uint64_t> incarnations_;  // by ps, those present; 0: absent
+  uint64_t since_ = 0;                  // copies opened in an earlier generation do not count
+  std::vector<uint64_t> incarnations_;  // by ps; 0: absent
   std::vector<Place> places_;           // by shard
-  std::vector<Copy> opened_;            // states replied to the openings: reports come later
-  bool torn_ = false;                   // the shards' states have turned out not to be of one step
-  uint64_t differing_ = 0;  // the newest lineage of which the two copies of a shard differ
+  std::vector<Copy> opened_;            // states in the replies to the openings; reports come later
+  bool torn_ = false;                   // the shards' states are not of one step
+  uint64_t differing_ = 0;              // newest lineage with differing copies of a shard
   OpenRequest request_;
   std::vector<Opening> openings_;
-  uint64_t step_ = 0;       // from which the group goes on
-  EpochSumsMessages sums_;  // of what led to `step_`
+  uint64_t step_ = 0;       // the step from which the group continues
+  EpochSumsMessages sums_;  // sums of the training up to `step_`
 };
 
 }  // namespace muster::ps

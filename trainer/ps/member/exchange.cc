@@ -9,7 +9,7 @@ namespace muster::ps {
 
 namespace {
 
-constexpr std::chrono::milliseconds kGlance{200};  // between two calls of `superseded`
+constexpr std::chrono::milliseconds kGlance{200};  // time between two calls of `superseded`
 
 Exchange::Result ended(Exchange::Outcome outcome) {
   Exchange::Result result;
@@ -102,8 +102,8 @@ std::optional<Exchange::Result> Exchange::poll() {
   return result;
 }
 
-// Returns whether, with backup workers, the generation has only moved on to a later step while we
-// asked each shard for one step.
+// Whether, with backup workers, the generation has only moved on to a later step while we asked the
+// shards for one step.
 bool Exchange::moved_on() const {
   if (!backups_) return false;
   return std::all_of(links_.begin(), links_.end(), [&](const auto& link) {
@@ -128,7 +128,7 @@ std::optional<Exchange::Result> Exchange::pushed(Result result) {
     if (result.step <= pushed_step_) return ended(Outcome::superseded);
     return fetch_rest(links_[0]->reply());
   }
-  // If the shards are at different steps, the group went on with another member in our place.
+  // If the shards are at different steps, the group has continued with another member in our place.
   const bool whole = std::all_of(links_.begin(), links_.end(), [&](const auto& link) {
     return link->reply().step == pushed_step_ + 1;
   });
@@ -199,8 +199,8 @@ void Exchange::pull_from(size_t begin, size_t end) {
     links_[shard]->send(header_, {}, part(parameters_, shard));
 }
 
-// True if every shard has answered with the parameters of one step; else asks those that are ahead
-// of the lowest for theirs of that step.
+// Returns true if all shards have answered with the parameters of the same step. Otherwise asks the
+// shards that are ahead for their parameters of the lowest step.
 bool Exchange::agree(Result& result) {
   uint64_t lowest = links_[0]->reply().step;
   for (const auto& link : links_) lowest = std::min(lowest, link->reply().step);

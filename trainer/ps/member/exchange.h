@@ -16,30 +16,31 @@ namespace muster::ps {
 // The shard that a link leads to. The references must outlive the link.
 struct LinkEnd {
   int shard = 0;
-  int ps = 0;  // the one that serves the shard
+  int ps = 0;  // the ps that serves the shard
   compute::Range range;
   Bell& bell;
   const MemberMemory* memory = nullptr;  // shared with a shard of this host; may be null
 };
 
-// A member's exchange with all shards: it decides what to send and interprets the replies, whatever
-// transport carries them. For one caller.
+// A member's exchange with all shards: decides what to send, and interprets the replies,
+// independent of the transport. For one calling thread.
 class Exchange {
  public:
   using Connect = std::function<std::unique_ptr<ShardLink>(const LinkEnd& end)>;
 
   enum class Outcome {
     ok,
-    superseded,   // another generation began, or we fell behind: join again
+    superseded,   // another generation began, or this member fell behind: join again
     broken,       // a shard was lost: join again
     interrupted,  // `stop` was requested
   };
   struct Result {
     explicit Result(Outcome what = Outcome::ok) : outcome(what) {}
     Outcome outcome = Outcome::ok;
-    // Committed updates in the parameters; with backup workers perhaps several more than before.
+    // The number of committed updates in the parameters; with backup workers it may grow by several
+    // at once.
     uint64_t step = 0;
-    compute::LossSums sums;          // of all members, as shard 0 has them
+    compute::LossSums sums;          // sums of all members, from shard 0
     std::optional<uint64_t> ticket;  // async: the number of the next work
     bool finished = false;           // async
   };
@@ -49,19 +50,20 @@ class Exchange {
     std::function<bool()> superseded;
   };
 
-  // Links may share `memory` with shards; it must outlive the exchange and may be null. `backups`
-  // says that there are backup workers, without which the shards may commit.
+  // Links may share `memory` with shards; it must outlive the exchange and may be null. `backups`:
+  // there are backup workers, so the shards may commit without some members.
   Exchange(std::vector<compute::Range> ranges, uint32_t rank, SyncPolicy policy, Connect connect,
            MemberMemory* memory = nullptr, bool backups = false);
 
   // Opens links to all shards for a generation, each to the ps that serves the shard (without
-  // `serving`, the ps of the shard's number). Closes the links that were open, and renews the
-  // shared memory: its content is lost.
+  // `serving`, the ps with the shard's number). Closes the old links, and renews the shared memory,
+  // whose content is lost.
   void connect(uint64_t generation, const std::vector<int>& serving = {});
   void close();
 
-  // Fetches the parameters that all shards agree on; with sync, those of the lowest step that any
-  // has committed, which the others still hold. Throws Invalid (kProtocol) if a shard rejects us.
+  // Fetches the parameters that all shards agree on; with sync, the parameters of the lowest step
+  // that a shard has committed last, which the other shards still hold. Throws Invalid (kProtocol)
+  // if a shard rejects us.
   Result align(std::span<float> parameters, const Watch& watch);
 
   // Pushes gradient sums computed on the parameters of `step` and waits for the parameters after
@@ -69,14 +71,14 @@ class Exchange {
   Result step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
               std::span<const float> gradients, std::span<float> parameters, const Watch& watch);
 
-  // These do the same without waiting, for a caller that drives several members at once: begin one
-  // of them, then poll() whenever a link has changed, until it returns a result. The spans must
-  // live until then. Preconditions: connected; nothing else is under way.
+  // The functions below do the same without waiting, for a caller that drives several members at
+  // once: begin one operation, then call poll() whenever a link has changed, until it returns a
+  // result. The spans must live until then. Preconditions: connected; nothing else is under way.
   void begin_align(std::span<float> parameters);
   void begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
                   std::span<const float> gradients, std::span<float> parameters);
   std::optional<Result> poll();
-  // Waits for what has been begun, or goes on waiting after an interruption.
+  // Waits for the operation under way; also continues to wait after an interruption.
   Result wait(const Watch& watch);
 
  private:
@@ -96,13 +98,14 @@ class Exchange {
 
   const std::vector<compute::Range> ranges_;
   const uint32_t rank_;
-  // True if the shards hand out work. If shard 0 has none yet, it is asked again, which also tells
-  // it that all shards have our push; a member that has waited for work fetches the others'
-  // parameters again.
+  // Whether the shards hand out work. If shard 0 has no work yet, it is asked again, which also
+  // tells it that all shards have our push. A member that has waited for work fetches the
+  // parameters of the other shards again.
   const bool asks_;
-  // True with backup workers. Shard 0 then gets our push once all other shards hold it, and answers
-  // with the parameters of its step and the members that contributed to that step. With these the
-  // others are asked for their parameters of that step, whether our push is in it or not.
+  // Whether there are backup workers. Shard 0 then gets our push after all other shards have it,
+  // and answers with the parameters of its step and the members that contributed to the step. With
+  // this answer the other shards are asked for their parameters of the same step, whether our push
+  // is in it or not.
   const bool backups_;
   const Connect connect_;
   MemberMemory* const memory_;
@@ -111,17 +114,17 @@ class Exchange {
   // The request under way.
   enum class Phase {
     aligning,
-    handing_over,   // with backup workers: our push to all shards but shard 0
-    pushing,        // to all shards, or with backup workers to shard 0
-    fetching,       // left behind: shard 0's current parameters
-    fetching_rest,  // the others' parameters, of that step; async: their newest
-    asking,         // async: shard 0 for work
+    handing_over,   // with backup workers: sending our push to all shards except shard 0
+    pushing,        // sending our push to all shards, or with backup workers to shard 0
+    fetching,       // after falling behind: fetching shard 0's current parameters
+    fetching_rest,  // fetching the others' parameters of that step; async: their newest
+    asking,         // async: asking shard 0 for work
   };
   Phase phase_ = Phase::aligning;
-  PushHeader header_;  // the last one sent
+  PushHeader header_;  // the last header sent
   uint64_t pushed_step_ = 0;
-  std::span<const float> gradients_;  // of the push
-  std::span<float> parameters_;       // the memory for its answers
+  std::span<const float> gradients_;  // the gradients of the push
+  std::span<float> parameters_;       // the memory for the answers
   Bell bell_;                         // outlives the links
   std::vector<std::unique_ptr<ShardLink>> links_;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kMethod[] = "/muster.ParameterServer/Exchange";
 
-// Memory that gRPC may be sending from. gRPC cannot be told to stop, only be waited for.
+// Memory from which gRPC may still be sending. gRPC cannot be stopped; it can only be waited for.
 class Sending {
  public:
   grpc::Slice slice(std::span<const float> values) {
@@ -49,7 +49,7 @@ class StreamLink : public GrpcLink,
         outgoing_(hello.plaintext) {
     const MutexLock lock(mutex_);
     stub_->PrepareBidiStreamingCall(&*context_, kMethod, grpc::StubOptions(), this);
-    AddHold();  // sends come from the member's thread
+    AddHold();  // the member's thread sends
     StartRead(&incoming_);
     StartCall();
   }
@@ -61,8 +61,8 @@ class StreamLink : public GrpcLink,
       MutexLock lock(mutex_);
       done_changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return done_; });
     }
-    // The rest of a push may still be on its way to the socket. Its connection ends with the
-    // channel, at the latest when the system finds that the peer takes nothing
+    // The rest of a push may still be on its way to the socket. The connection ends with the
+    // channel, at the latest when the system notices that the peer accepts no data
     // (group::make_channel).
     outgoing_.clear();
     context_.reset();
@@ -153,8 +153,8 @@ class StreamLink : public GrpcLink,
     if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
 
-  // Takes one chunk of a reply; the last one completes it. Returns false for a message that is no
-  // reply to our request.
+  // Takes one chunk of a reply; the last one completes it. Returns false for a message that is not
+  // a reply to our request.
   bool receive() {
     const MutexLock lock(mutex_);
     if (hello_.plaintext && !unseal(incoming_)) return false;
@@ -178,7 +178,7 @@ class StreamLink : public GrpcLink,
     return true;
   }
 
-  // After a rejection the stream's end is expected: the answer stands.
+  // After a rejection the end of the stream is expected, and the answer stays valid.
   void fail() {
     const MutexLock lock(mutex_);
     broken_ = true;

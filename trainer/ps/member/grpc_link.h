@@ -14,7 +14,7 @@ class Channel;
 
 namespace muster::ps {
 
-// The content of a stream's first message: who the member is.
+// The content of a stream's first message, which identifies the member.
 struct LinkHello {
   std::string job_uid;
   std::string version;
@@ -34,7 +34,7 @@ class GrpcLink : public ShardLink {
     std::string refusal;
   };
   virtual Decision decision() const = 0;
-  // Whether the stream has ended, whatever was answered before.
+  // Whether the stream has ended, even if an answer came before.
   virtual bool ended() const = 0;
 };
 

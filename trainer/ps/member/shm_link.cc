@@ -40,7 +40,7 @@ class ShmLink : public ShardLink {
       if (!std::exchange(decided_, true)) decide();
       return state;
     }
-    // The reply is looked at first: after a rejection the stream's end is expected.
+    // The reply is checked first, because after a rejection the end of the stream is expected.
     if (waiting_ && answered() == requests_) take_reply();
     if (!waiting_) return State::answered;
     return stream_->ended() ? State::broken : State::waiting;
@@ -84,21 +84,21 @@ class ShmLink : public ShardLink {
       copy_unless_same(parameters_.first(wanted_.size()), wanted_);
   }
 
-  // With a GPU: what the stream sends and receives, also while it is closed, and whether its answer
-  // is still to be copied.
+  // With a GPU: the memory from which the stream sends and into which it receives, also while it is
+  // closed; and whether its answer must still be copied.
   compute::Floats host_gradients_, host_parameters_;
   bool coming_ = false;
   const std::unique_ptr<GrpcLink> stream_;
   Mailbox& mailbox_;
   const std::span<float> gradients_;
   const std::span<float> parameters_;
-  compute::cuda::Gpu* const gpu_;  // whose memory both are; null: they are the host's
+  compute::cuda::Gpu* const gpu_;  // the GPU that has both; null: the host's memory
   const std::string name_;
   std::span<float> wanted_;
   bool decided_ = false;
   bool accepted_ = false;
   bool waiting_ = false;
-  uint32_t requests_ = 0;  // through the mailbox
+  uint32_t requests_ = 0;  // number of requests through the mailbox
   ReplyHeader reply_;
 };
 

@@ -85,7 +85,7 @@ void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers)
   const MutexLock lock(mutex_);
   for (const Shard::Answer& answer : answers) {
     const auto found = streams_.find(answer.session);
-    if (found == streams_.end()) continue;  // a member that has gone
+    if (found == streams_.end()) continue;  // the member has gone
     ExchangeStream& stream = *found->second;
     stream.assert_locked();
     if (stream.pending_locked() == ExchangeStream::Request::by_mailbox) {
@@ -124,8 +124,8 @@ void ExchangeStream::receive() {
   }
   const auto decoded = decode_push(incoming_, streams_.wire_);
   if (!decoded)
-    return reject(
-        0, "expected a push, found " + std::to_string(incoming_.Length()) + " bytes that are none");
+    return reject(0, "expected a push, found " + std::to_string(incoming_.Length()) +
+                         " bytes of something else");
   const Push& message = decoded->header;
   rank_ = message.rank();
   if (!host_) {
@@ -152,7 +152,7 @@ void ExchangeStream::receive() {
   read_on_locked();
 }
 
-// Reads no more requests from a member that does not take its answers.
+// Stops reading requests from a member that does not accept its answers.
 void ExchangeStream::read_on_locked() {
   resting_ = !outgoing_.empty();
   if (!resting_ && !finished_) StartRead(&incoming_);
@@ -173,8 +173,8 @@ std::string ExchangeStream::greet(const ExchangeHello& hello) {
   return "";
 }
 
-// Maps the offered memory if it is on this host; it takes the place of the stream for later
-// requests.
+// Maps the offered memory if it is on this host. Later requests then use the memory instead of the
+// stream.
 void ExchangeStream::consider(const SharedMemoryOffer& offer) {
   const auto place = host_->place();
   if (!place) return;  // nothing was opened yet: the member will come again
@@ -219,7 +219,7 @@ bool ExchangeStream::begin_request(Request way) {
 // Chunks come in order and without holes, from 0.
 bool ExchangeStream::gather(const Push& message, size_t count, size_t at_byte) {
   const std::optional<size_t> size = host_->size();
-  if (!size) return true;  // nothing was opened yet: the push is answered so
+  if (!size) return true;  // no shard was opened yet; the answer to the push will say so
   if (gradients_.size() != *size) gradients_.resize(*size);
   if (message.offset() == 0) gathered_ = 0;
   if (message.offset() != gathered_ || count > *size - gathered_) return false;
@@ -248,7 +248,7 @@ void ExchangeStream::reply(Status status, uint64_t sequence, const std::string& 
   if (status == Status::rejected) closing_ = true;
   if (pending_ == Request::by_mailbox) {
     answer_locked(header, {});
-    if (closing_) leave_locked();  // nothing is to be written
+    if (closing_) leave_locked();  // no message is left to write
   } else {
     reply_locked(header, grpc::Slice());
   }

@@ -24,9 +24,9 @@ class ExchangeStreams {
  public:
   using Welcome = std::function<void(const std::string& peer)>;
 
-  // `hosts` has the hosts of the shards that members may find here; they must outlive this object.
-  // `welcome` is called for each peer, as gRPC names it, that turns out to be a member.
-  // `plaintext`: the server has no TLS.
+  // `hosts` has the hosts of the shards that may be on this ps; they must outlive this object.
+  // `welcome` is called, with gRPC's name of the peer, for each peer that has shown that it is a
+  // member. `plaintext`: the server has no TLS.
   ExchangeStreams(std::vector<ShardHost*> hosts, Welcome welcome, bool plaintext);
   ~ExchangeStreams();
 
@@ -52,9 +52,9 @@ class ExchangeStreams {
   std::map<uint64_t, ExchangeStream*> streams_ MUSTER_GUARDED_BY(mutex_);
 };
 
-// One member's stream, and the member's shared memory if it offered some of this host. The chunks
-// of a push are gathered, then given to the shard as one. There is one request at a time, through
-// the stream or the memory.
+// One member's stream, and the member's shared memory if the member offered memory on this host.
+// The chunks of a push are collected and then passed to the shard together. There is one request at
+// a time, through the stream or the memory.
 class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   ExchangeStream(ExchangeStreams& streams, uint64_t session, std::string peer)
@@ -97,27 +97,27 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
 
   ExchangeStreams& streams_;
   const uint64_t session_;
-  const std::string peer_;  // its address
+  const std::string peer_;  // the peer's address
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   // Both are set while the first message is read, before another thread can reach them.
   ShardHost* host_ = nullptr;  // the host of the shard that the first message names
   std::unique_ptr<MemberMailbox> mailbox_;
-  // gRPC orders its callbacks after what was written before them; ThreadSanitizer does not see that
-  // without this lock.
+  // gRPC orders its callbacks after earlier writes; without this lock ThreadSanitizer does not see
+  // this order.
   Mutex begun_;
   Mutex receiving_;  // messages come one at a time, but from any thread
   grpc::ByteBuffer incoming_ MUSTER_GUARDED_BY(receiving_);
-  uint32_t rank_ MUSTER_GUARDED_BY(receiving_) = 0;  // of the newest message
+  uint32_t rank_ MUSTER_GUARDED_BY(receiving_) = 0;  // rank in the newest message
   std::vector<float> gradients_ MUSTER_GUARDED_BY(receiving_);
   size_t gathered_ MUSTER_GUARDED_BY(receiving_) = 0;
   Request pending_ MUSTER_GUARDED_BY(streams_.mutex_) = Request::none;
   Reply::SharedMemory decision_ MUSTER_GUARDED_BY(streams_.mutex_) = Reply::NOT_DECIDED;
   std::string refusal_ MUSTER_GUARDED_BY(streams_.mutex_);
   SendQueue outgoing_ MUSTER_GUARDED_BY(streams_.mutex_);
-  // Nothing is read before what is queued has been written.
+  // Whether reading waits until the queued messages have been written.
   bool resting_ MUSTER_GUARDED_BY(streams_.mutex_) = false;
   bool greeted_ MUSTER_GUARDED_BY(streams_.mutex_) = false;
-  bool closing_ MUSTER_GUARDED_BY(streams_.mutex_) = false;  // once what is queued has been written
+  bool closing_ MUSTER_GUARDED_BY(streams_.mutex_) = false;  // close after the queued messages
   bool finished_ MUSTER_GUARDED_BY(streams_.mutex_) = false;
 };
 

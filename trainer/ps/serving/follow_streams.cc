@@ -8,7 +8,7 @@
 
 namespace muster::ps {
 
-constexpr size_t kMostUnread = 64;  // acknowledgements
+constexpr size_t kMostUnread = 64;  // number of acknowledgements
 
 // One stream: the chunks of a message are gathered and given to the host as one; each message is
 // acknowledged.
@@ -69,7 +69,7 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     auto decoded = decode_forward(incoming_);
     if (!decoded)
       return "expected a part of a second copy, found " + std::to_string(incoming_.Length()) +
-             " bytes that are none";
+             " bytes of something else";
     Forward& message = decoded->header;
     if (message.has_hello() == (host_ != nullptr))
       return host_ ? "expected one greeting, found another" : "expected a greeting, found none";
@@ -135,7 +135,8 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     write_next_locked();
   }
 
-  // Reads no more messages from a peer that does not take its acknowledgements, or that is refused.
+  // Stops reading messages from a peer that does not accept its acknowledgements, or that is
+  // refused.
   void read_on_locked() MUSTER_REQUIRES(mutex_) {
     resting_ = outgoing_.size() >= kMostUnread;
     if (!resting_ && !closing_ && !finished_) StartRead(&incoming_);
@@ -152,18 +153,18 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   }
 
   FollowStreams& streams_;
-  const std::string peer_;  // its address
+  const std::string peer_;  // the peer's address
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   Mutex receiving_;  // messages come one at a time, but from any thread
   grpc::ByteBuffer incoming_ MUSTER_GUARDED_BY(receiving_);
-  ShardHost* host_ MUSTER_GUARDED_BY(receiving_) = nullptr;  // of the shard that the greeting names
+  ShardHost* host_ MUSTER_GUARDED_BY(receiving_) = nullptr;  // host of the greeting's shard
   ForwardHello greeting_ MUSTER_GUARDED_BY(receiving_);
   std::vector<float> values_ MUSTER_GUARDED_BY(receiving_);
   size_t gathered_ MUSTER_GUARDED_BY(receiving_) = 0;
   Mutex mutex_;
   SendQueue outgoing_ MUSTER_GUARDED_BY(mutex_);
   bool greeted_ MUSTER_GUARDED_BY(mutex_) = false;
-  bool resting_ MUSTER_GUARDED_BY(mutex_) = false;  // nothing is read before more has been written
+  bool resting_ MUSTER_GUARDED_BY(mutex_) = false;  // whether reading waits for writes
   bool closing_ MUSTER_GUARDED_BY(mutex_) = false;  // once what is queued has been written
   bool finished_ MUSTER_GUARDED_BY(mutex_) = false;
 };

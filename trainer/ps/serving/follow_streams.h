@@ -15,14 +15,14 @@ namespace muster::ps {
 
 class FollowStream;
 
-// The streams by which other ps keep second copies of their shards here.
+// The streams by which other ps keep second copies of their shards on this ps.
 class FollowStreams {
  public:
   using Welcome = std::function<void(const std::string& peer)>;
 
-  // `hosts` has the hosts of the shards that may be here; they must outlive this object. `welcome`
-  // is called for each peer, as gRPC names it, that turns out to be of the job. `plaintext`: the
-  // server has no TLS.
+  // `hosts` has the hosts of the shards that may be on this ps; they must outlive this object.
+  // `welcome` is called, with gRPC's name of the peer, for each peer that has shown that it is of
+  // the job. `plaintext`: the server has no TLS.
   FollowStreams(std::vector<ShardHost*> hosts, Welcome welcome, bool plaintext)
       : hosts_(std::move(hosts)), welcome_(std::move(welcome)), plaintext_(plaintext) {
     const MutexLock lock(mutex_);  // ThreadSanitizer does not see what gRPC orders

@@ -27,7 +27,7 @@ using ControlService = ParameterServer::WithCallbackMethod_Open<
         ParameterServer::WithCallbackMethod_Hurry<ParameterServer::WithRawCallbackMethod_Exchange<
             ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service>>>>>>;
 
-// The caller turns the code back into the same kind of error.
+// Rank 0 turns the status code back into the same kind of error.
 grpc::Status status_of(const std::function<void()>& work) {
   try {
     work();
@@ -41,7 +41,7 @@ grpc::Status status_of(const std::function<void()>& work) {
     if (error.exit_code() == kDiverged) return {grpc::StatusCode::DATA_LOSS, error.what()};
     if (error.exit_code() == kProtocol) return {grpc::StatusCode::PERMISSION_DENIED, error.what()};
     return {grpc::StatusCode::INVALID_ARGUMENT, error.what()};
-  } catch (const std::exception& error) {  // no memory, for one
+  } catch (const std::exception& error) {  // for example no memory
     return {grpc::StatusCode::UNAVAILABLE, error.what()};
   }
   return grpc::Status::OK;
@@ -58,7 +58,7 @@ class Worker {
     close();
     thread_.join();
   }
-  // Tells work that has not begun that it is not wanted any more.
+  // Cancels work that has not begun.
   void close() {
     const MutexLock lock(mutex_);
     closing_ = true;
@@ -185,7 +185,7 @@ struct Server::Impl : ControlService {
   const std::vector<ShardHost*> hosts;
   ExchangeStreams streams;
   FollowStreams followers;
-  Worker opening;  // its own, so as not to wait for another generation's writes
+  Worker opening;  // separate, so that opening does not wait for another generation's writes
   Worker writing;
   group::GrpcServer server;
   std::jthread watching;

@@ -10,9 +10,9 @@
 
 namespace muster::ps {
 
-// A ps's gRPC server. It takes members' streams to the hosts' data path, streams of other ps whose
-// shards have their second copy here, and rank 0's control calls: it opens one shard after the
-// other on a thread of its own, writes on another, and takes snapshots at once.
+// A ps's gRPC server. It accepts members' streams for the hosts' data path, streams of other ps
+// whose shards have their second copy here, and rank 0's control calls. It opens one shard after
+// the other on one thread, writes on another thread, and takes snapshots at once.
 class Server {
  public:
   // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that

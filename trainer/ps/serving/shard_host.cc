@@ -44,15 +44,15 @@ void require_same(const std::string& what, const std::string& expected, const st
     throw Invalid("expected " + what + " \"" + expected + "\", found \"" + found + "\"", kProtocol);
 }
 
-// Returns the number of threads that apply an update. The other shards may be on this machine too,
-// and apply theirs at the same time.
+// Returns the number of threads that apply an update. The other shards may be on this machine too
+// and apply their updates at the same time.
 int update_threads(size_t floats, int shards) {
   constexpr size_t kWorthAThread = 64 << 10;
   const size_t worth = std::min<size_t>(floats / kWorthAThread, 64);
   return std::clamp(static_cast<int>(worth), 1, std::max(1, cpu_budget() / std::max(1, shards)));
 }
 
-// CUDA moves to the host what the GPU has no room for.
+// CUDA moves memory that does not fit into the GPU to the host.
 void warn_if_too_large(const Shard::Shape& shape, size_t slots, size_t free) {
   const size_t versions = shape.policy == SyncPolicy::sync ? 3 : 2;
   const size_t bytes = shape.range.size() * sizeof(float) * (versions + 2 * slots + 1);
@@ -63,7 +63,7 @@ void warn_if_too_large(const Shard::Shape& shape, size_t slots, size_t free) {
       shape.shard, bytes >> 20, free >> 20));
 }
 
-// Returns a folder below the storage, which rank 0 has named.
+// Returns a folder below the storage; rank 0 has named it.
 fs::path below(const fs::path& storage, const std::string& relative) {
   const fs::path path = fs::path(relative).lexically_normal();
   if (relative.empty() || path.is_absolute() || *path.begin() == "..")
@@ -96,12 +96,13 @@ void ShardHost::check(const OpenRequest& request) const {
                       std::to_string(request.shard()),
                   kProtocol);
   if (!group::is_possible(request.position()))
-    throw Invalid("expected a position that training can have come to, found step " +
+    throw Invalid("expected a position that training can have reached, found step " +
                       std::to_string(request.position().step()) + ", epoch " +
                       std::to_string(request.position().epoch()) + " and batch " +
                       std::to_string(request.position().next_batch()),
                   kProtocol);
-  // Rank 0 raises it by one. It would leave out for good a ps that has got too far.
+  // Rank 0 raises the generation by one. A ps with a much too high generation would be left out for
+  // ever.
   const uint64_t last =
       (hosted_ ? hosted_->state().generation() : 0) + group::PeerRegistry::kMostAhead;
   if (request.generation() == 0 || request.generation() > std::min(last, folder::kLastGeneration))
@@ -178,7 +179,8 @@ ShardState ShardHost::open(const OpenRequest& request) {
   Shard::Content content;
   if (hosted_->loads(request)) {
     const Built& built = *built_;
-    lock.unlock();  // a callback waiting for it blocks gRPC's thread for all its streams
+    // A callback that waits for the lock would block gRPC's thread with all its streams.
+    lock.unlock();
     content = first_content(built, request);
     lock.lock();
   }
@@ -186,7 +188,7 @@ ShardState ShardHost::open(const OpenRequest& request) {
   ShardState state;
   ask([&]() MUSTER_REQUIRES(mutex_) { state = hosted_->open(request, load, answers_); });
   deliver_locked();
-  acknowledged_.notify_all();  // what the second copy would say is of no more use
+  acknowledged_.notify_all();  // the second copy's answer is not needed any more
   return state;
 }
 
@@ -239,7 +241,7 @@ WriteReply ShardHost::write(const WriteRequest& request) {
   }
   require_same_second_copy(copy);
   const MutexLock lock(mutex_);
-  require_device_locked();  // what was read of it may be anything
+  require_device_locked();  // values read from a failed GPU may be wrong
   return reply;
 }
 
@@ -247,8 +249,8 @@ void ShardHost::require_device_locked() const {
   if (failure_) throw Unavailable("the GPU that keeps the shard has failed");
 }
 
-// A bit that flips in the memory of one of the two processes would otherwise stay unseen. The
-// second copy has had the time of writing to answer.
+// Finds a flipped bit in the memory of one of the two processes, which would otherwise stay
+// unnoticed. The second copy has had the time of writing to answer.
 void ShardHost::require_same_second_copy(const HostedShard::Copy& copy) {
   using Comparison = HostedShard::Comparison;
   MutexLock lock(mutex_);
@@ -345,9 +347,9 @@ void ShardHost::feed_standby_locked() {
   while (const auto message = hosted_->next_forward()) send_to_standby_(*message);
 }
 
-// Returns false if the GPU fails, or has failed before: then it can tell nothing of the shard, and
-// only a new process can use it again. `may_refuse`: Unavailable, which `work` throws, is the
-// caller's; otherwise the GPU has too little memory.
+// Returns false if the GPU fails or has failed before: the shard is then unreadable, and only a new
+// process can use the GPU again. With `may_refuse`, an Unavailable of `work` is passed to the
+// caller; without it, Unavailable means that the GPU has too little memory.
 template <class Work>
 bool ShardHost::with_shard_locked(const Work& work, bool may_refuse) {
   if (failure_) return false;
@@ -383,10 +385,11 @@ bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Bu
       }))
     return false;
   if (hosted_->shard().counts().conflicting > conflicting)
-    log::warning("member " + std::to_string(header.rank) + " has sent its push of step " +
-                     std::to_string(header.step) +
-                     " again with other content: expected what it sent first, which counts",
-                 {{"shard", identity_.shard}, {"generation", header.generation}});
+    log::warning(
+        "member " + std::to_string(header.rank) + " has sent its push of step " +
+            std::to_string(header.step) +
+            " again with other content: expected the content of the first push, which counts",
+        {{"shard", identity_.shard}, {"generation", header.generation}});
   deliver_locked();
   return true;
 }

@@ -30,40 +30,41 @@ struct HostIdentity {
   std::filesystem::path storage;
   int shard = 0;
   int shards = 1;
-  uint64_t incarnation = 0;  // of this process, as its Hello says
+  uint64_t incarnation = 0;  // incarnation in this process's Hello
 };
 
-// A ps's copy of a shard with its surroundings: opening from a checkpoint or the initializers,
-// snapshots, files. Thread-safe. Called by the transports that carry the messages.
+// A ps's copy of a shard, with opening from a checkpoint or the initializers, snapshots, and files.
+// Thread-safe. The transports that carry the messages call it.
 class ShardHost {
  public:
   // Called, under the lock, with the answers that have become due.
   using Deliver = std::function<void(const Shard&, const Shard::Answers&)>;
 
-  // `gpu` keeps the shard and updates it; null: the CPU does. Members may go on using what they got
-  // of the shard while the GPU is there.
+  // `gpu` keeps and updates the shard; null: the CPU does. Members may use what they got from the
+  // shard as long as the GPU exists.
   ShardHost(spec::TrainingSpec spec, HostIdentity identity,
             std::shared_ptr<compute::cuda::Gpu> gpu = nullptr);
 
   void on_answers(Deliver deliver);
   bool is_of(std::string_view job_uid) const { return job_uid == identity_.job_uid; }
 
-  // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and as
-  // checkpoint::load does.
+  // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and the
+  // errors of checkpoint::load.
   ShardState open(const OpenRequest& request);
   // Throws Unavailable if the generation is not the current one, or the shard's GPU has failed.
   SnapshotReply snapshot(const SnapshotRequest& request);
   // Throws WriteError; Invalid (kDiverged) for values that are not finite; Unavailable if the
-  // second copy of the shard has had another state at that step, or the shard's GPU has failed.
+  // second copy of the shard had another state at that step, or the shard's GPU has failed.
   WriteReply write(const WriteRequest& request);
-  // Makes the write under way, or the requested snapshot's once it begins, go on at full speed.
+  // Makes the write under way, or the write of the requested snapshot once it begins, run at full
+  // speed.
   void hurry(const HurryRequest& request);
 
   int shard() const { return identity_.shard; }
   ShardState state() const;
-  // Throws what the GPU has thrown: the shard is lost with it. Throws DeviceError if the second
-  // copy has differed again and again: the group would otherwise go back without end. Which of the
-  // two machines is faulty is not known.
+  // Throws the GPU's error, because the shard is lost with the GPU. Throws DeviceError if the
+  // second copy has differed repeatedly; otherwise the group would go back for ever. It is not
+  // known which of the two machines is faulty.
   void require_faultless() const;
   Shard::Counts counts() const;
   WireType wire() const { return spec_.wire; }
@@ -71,7 +72,7 @@ class ShardHost {
   std::optional<size_t> size() const;
   // The shard's part of a member's memory; nothing before the shard has been opened.
   std::optional<MemberMailbox::Place> place() const;
-  // Returns the reason why a member with this greeting may not push here, or an empty string.
+  // Returns why a member with this greeting may not push here; "" if it may.
   std::string objection(const ExchangeHello& hello) const;
 
   // The data path: call the Shard and deliver the answers. push() and pull() return false if no
@@ -83,13 +84,13 @@ class ShardHost {
   // Sends a message of StandbyFeed to the second copy of the shard served here.
   using SendToStandby = std::function<void(const StandbyFeed::Message&)>;
   struct Standby {
-    uint64_t incarnation = 0;  // 0: nobody
+    uint64_t incarnation = 0;  // 0: none
     uint64_t session = 0;
   };
   void name_standby(uint64_t generation, uint64_t incarnation);
   Standby standby() const;
-  // Called when a stream to the standby is open: messages for it go to `send`, under the lock,
-  // until cut_standby().
+  // Called when a stream to the standby is open: messages for the standby go to `send`, under the
+  // lock, until cut_standby().
   void greet_standby(SendToStandby send);
   bool acknowledged(const Acknowledgement& reply);
   void cut_standby();
@@ -103,12 +104,12 @@ class ShardHost {
   size_t most_forwarded() const;
 
  private:
-  std::string the_copies() const;  // of the shard, in words
-  // What the first opening tells. It never changes: who has a reference needs no lock.
+  std::string the_copies() const;  // names the shard's copies, in words
+  // Values from the first opening. They never change, so a reader with a reference needs no lock.
   struct Built {
-    std::unique_ptr<compute::Optimizer> optimizer;  // and its layout
-    std::string fingerprint;                        // of the layout
-    compute::Range range;                           // of the shard
+    std::unique_ptr<compute::Optimizer> optimizer;  // with its layout
+    std::string fingerprint;                        // fingerprint of the layout
+    compute::Range range;                           // range of the shard
   };
   void require_job(const std::string& uid) const;
   void check(const OpenRequest& request) const MUSTER_REQUIRES(mutex_);
@@ -127,7 +128,7 @@ class ShardHost {
 
   const spec::TrainingSpec spec_;
   const HostIdentity identity_;
-  const std::shared_ptr<compute::cuda::Gpu> gpu_;  // outlives all that lies in its memory
+  const std::shared_ptr<compute::cuda::Gpu> gpu_;  // outlives everything in its memory
   std::shared_ptr<GpuFloats> gpu_floats_;          // with a GPU; never changes
 
   mutable Mutex mutex_;
@@ -135,8 +136,8 @@ class ShardHost {
   Deliver deliver_ MUSTER_GUARDED_BY(mutex_);
   std::unique_ptr<const Built> built_ MUSTER_GUARDED_BY(mutex_);
   std::optional<HostedShard> hosted_ MUSTER_GUARDED_BY(mutex_);
-  std::exception_ptr failure_ MUSTER_GUARDED_BY(mutex_);  // of the GPU
-  // On the GPU, by session: gradients that have come to the host's memory.
+  std::exception_ptr failure_ MUSTER_GUARDED_BY(mutex_);  // error of the GPU
+  // By session: copies, on the GPU, of gradients that came into the host's memory.
   std::map<uint64_t, compute::cuda::GpuArray<float>> near_ MUSTER_GUARDED_BY(mutex_);
   Shard::Answers answers_ MUSTER_GUARDED_BY(mutex_);
   SendToStandby send_to_standby_ MUSTER_GUARDED_BY(mutex_);

@@ -29,8 +29,8 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
  public:
   using OnReply = std::function<bool(const Acknowledgement&)>;
 
-  // `on_reply` returns whether the stream is of further use; `on_broken` is called once it is not.
-  // Both are called without a lock of this class.
+  // `on_reply` returns whether the stream is still useful; `on_broken` is called when the stream is
+  // not useful any more. Both are called without a lock of this class.
   StandbyStream(const std::string& address, const group::Identity& identity, OnReply on_reply,
                 std::function<void()> on_broken)
       : stub_(group::make_channel(address, identity)),
@@ -149,12 +149,12 @@ struct StandbyLink::Impl {
   ConditionVariable changed;
   bool nudged MUSTER_GUARDED_BY(mutex) = false;
   bool closing MUSTER_GUARDED_BY(mutex) = false;
-  std::string address MUSTER_GUARDED_BY(mutex);  // of the ps that the view names
-  // Used only by our thread:
+  std::string address MUSTER_GUARDED_BY(mutex);  // address of the standby in the view
+  // The members below are used only by our thread.
   std::unique_ptr<StandbyStream> stream;
   ShardHost::Standby connected;
-  Clock::time_point lost = Clock::now();  // since when there is no stream
-  Clock::time_point again;                // when to try next
+  Clock::time_point lost = Clock::now();  // start of the time without a stream
+  Clock::time_point again;                // time of the next attempt
   group::Backoff backoff{milliseconds(20), milliseconds(500)};
   std::thread thread;
 };
@@ -180,7 +180,7 @@ void StandbyLink::Impl::disconnect() {
   again = lost + backoff.next();
 }
 
-// Keeps a stream to the process that is the standby now, and to no other.
+// Keeps a stream to the current standby, and to no other process.
 void StandbyLink::Impl::keep() {
   const ShardHost::Standby standby = host.standby();
   const auto now = Clock::now();

@@ -7,18 +7,18 @@
 
 namespace muster::ps {
 
-// Keeps a stream from a shard that is served here to the process that is to hold its second copy,
-// if the group's view names one; opens it again, with back-off, when it breaks. Runs on a thread of
-// its own.
+// Keeps a stream from a shard that is served here to the process that should hold its second copy,
+// if the group's view names one. Opens the stream again, with back-off, when it breaks. Runs on a
+// separate thread.
 class StandbyLink {
  public:
-  // `host` must outlive it.
+  // `host` must outlive this object.
   StandbyLink(ShardHost& host, const group::Identity& identity);
   ~StandbyLink();
   StandbyLink(const StandbyLink&) = delete;
   StandbyLink& operator=(const StandbyLink&) = delete;
 
-  // Takes the newest view of the group.
+  // Receives the newest view of the group.
   void look(const GroupView& view);
 
  private:

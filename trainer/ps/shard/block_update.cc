@@ -17,8 +17,8 @@ using host::TeamThread;
 
 namespace {
 
-// Floats of each buffer: as many as fit into the second-level cache together with the other
-// buffers'.
+// The number of floats of each buffer in a block: as many as fit into the second-level cache
+// together with the other buffers.
 constexpr size_t kBlock = 8192;
 
 }  // namespace
@@ -45,7 +45,7 @@ void BlockUpdate::each_share(size_t gradients, bool together, const Work& work) 
   for (Share& share : shares_)
     while (share.sums.size() < levels) share.sums.emplace_back(kBlock);
   if (!together || shares_.size() == 1) {
-    const host::FlushSubnormals flush;  // as a team does
+    const host::FlushSubnormals flush;  // like a team
     work(shares_[0], TeamThread{0, 1});
     return;
   }
@@ -110,7 +110,7 @@ const float* BlockUpdate::summed(Share& share, Range block, const Buffers& buffe
                              : buffers.sum.data() + block.begin;
 }
 
-// Returns the block's sum: in the gradients themselves, or in the buffer of `level`.
+// Returns the block's sum, which is in the gradients' own memory or in the buffer of `level`.
 const float* BlockUpdate::sum_block(Share& share, Range block, Gradients gradients,
                                     size_t level) const {
   const auto size = static_cast<int64_t>(block.size());

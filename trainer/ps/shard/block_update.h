@@ -16,13 +16,13 @@ struct Arithmetic;
 namespace muster::ps {
 
 // An update on the CPU, block by block, so that a block stays in the cache while it is summed,
-// applied and copied. Every float is computed by itself, in the same order: neither blocks
-// nor threads change a bit. An optimizer that needs whole tensors measures the whole range before
-// any block is applied.
+// applied and copied. Each float is computed separately, in the same order, so neither blocks nor
+// threads change a bit. An optimizer that needs whole tensors measures the whole range before any
+// block is applied.
 class BlockUpdate : public ShardUpdate {
  public:
-  // `rounded`: rounds gradients and copies to bfloat16, as if they had been sent so. Throws
-  // Unavailable if the system gives no threads. `optimizer` must outlive it.
+  // `rounded`: rounds gradients and copies to bfloat16, as if they had been sent in bfloat16.
+  // Throws Unavailable if the system gives no threads. `optimizer` must outlive it.
   BlockUpdate(const compute::Optimizer& optimizer, int threads, bool rounded = false);
   ~BlockUpdate() override;
 
@@ -48,7 +48,7 @@ class BlockUpdate : public ShardUpdate {
   const compute::Optimizer& optimizer_;
   const host::Arithmetic& arithmetic_;
   const host::Arithmetic* const rounding_;  // null: none
-  std::vector<Share> shares_;               // of each thread
+  std::vector<Share> shares_;               // one for each thread
   std::unique_ptr<host::Team> team_;
   // The last range's ratios; used only if the optimizer needs whole tensors.
   std::optional<compute::TensorRatios> measured_;

@@ -44,7 +44,8 @@ GpuUpdate::GpuUpdate(cuda::Gpu& gpu, std::shared_ptr<GpuFloats> memory,
       update_(gpu, optimizer.layout(), range),
       sum_(gpu, checked_size(range)) {
   if (optimizer.needs_whole_tensors())
-    static_cast<void>(compute::TensorRatios(optimizer.layout(), range));  // it throws
+    // Throws if the range cuts a tensor.
+    static_cast<void>(compute::TensorRatios(optimizer.layout(), range));
 }
 
 void* GpuFloats::allocate(size_t bytes) {
@@ -55,7 +56,7 @@ void* GpuFloats::allocate(size_t bytes) {
   }
 }
 
-// One sum at a time is under way, for its addresses are needed until the GPU has made it.
+// Only one sum is under way at a time, because its addresses are needed until the GPU has finished.
 void GpuUpdate::ask_for_sum(Gradients gradients, float* to) {
   const auto count = static_cast<int64_t>(gradients.size());
   if (count > room_) {
@@ -88,7 +89,8 @@ void GpuUpdate::run(Range range, const compute::UpdateArguments& arguments, cons
   for (size_t slot = 0; slot < buffers.slots.size(); ++slot)
     ask_for_copy(buffers.slots_from[slot], buffers.slots[slot]);
   // An update reads the parameters where they are and writes them to the first member as well.
-  // Padding is zero everywhere. What an optimizer measures before lies where the update is to be.
+  // Padding is zero everywhere. An optimizer's measurements before the update are in the memory for
+  // the update's result.
   std::span<const std::span<float>> copies = buffers.copies;
   const float* before = nullptr;
   float* delivered = nullptr;

@@ -5,11 +5,11 @@
 
 namespace muster::ps {
 
-// Floats that lie in a GPU's memory and that the host can read and write.
+// Floats in a GPU's memory that the host can read and write.
 class GpuFloats : public compute::FloatMemory {
  public:
   explicit GpuFloats(std::shared_ptr<compute::cuda::Gpu> gpu) : gpu_(std::move(gpu)) {}
-  // Throws DeviceError if there is too little memory: a shard would be left half made.
+  // Throws DeviceError if there is too little memory, because the shard would be incomplete.
   void* allocate(size_t bytes) override;
   void release(void* memory) noexcept override { gpu_->release_shared(memory); }
 
@@ -17,13 +17,13 @@ class GpuFloats : public compute::FloatMemory {
   const std::shared_ptr<compute::cuda::Gpu> gpu_;
 };
 
-// Updates on a GPU, with the bits of the CPU's where that fuses multiply and add. Gradients and
-// copies lie in memory that the GPU can address.
+// Updates on a GPU, with the same bits as on a CPU that fuses multiply and add. The GPU must be
+// able to address gradients and copies.
 class GpuUpdate : public ShardUpdate {
  public:
-  // `memory` is the GPU's; `rounded`: as of BlockUpdate. `gpu` and `optimizer` must outlive it.
-  // Throws Invalid if the range has 2^31 floats or more, or cuts a tensor that the optimizer needs
-  // whole; Unavailable if the GPU has too little memory.
+  // `memory` is the GPU's; `rounded`: see BlockUpdate. `gpu` and `optimizer` must outlive this
+  // object. Throws Invalid if the range has 2^31 floats or more, or cuts a tensor that the
+  // optimizer needs whole; Unavailable if the GPU has too little memory.
   GpuUpdate(compute::cuda::Gpu& gpu, std::shared_ptr<GpuFloats> memory,
             const compute::Optimizer& optimizer, compute::Range range, bool rounded);
 
@@ -42,14 +42,14 @@ class GpuUpdate : public ShardUpdate {
   const std::shared_ptr<GpuFloats> memory_;
   const compute::Optimizer& optimizer_;
   const bool rounded_;
-  std::vector<compute::Range>
-      frozen_;  // tensors that no update changes, from the range's beginning
+  // Tensors that no update changes, from the range's beginning.
+  std::vector<compute::Range> frozen_;
   compute::cuda::TensorUpdate update_;
   compute::cuda::GpuArray<float> sum_;
-  // Addresses of the gradients and, of each copy, of the parameters, which the GPU reads from the
-  // host.
+  // Addresses of the gradients and of the parameters of each copy; the GPU reads the addresses from
+  // the host's memory.
   std::unique_ptr<compute::cuda::HostArray<const float*>> from_;
-  int64_t room_ = 0;  // in from_
+  int64_t room_ = 0;  // size of from_
 };
 
 }  // namespace muster::ps

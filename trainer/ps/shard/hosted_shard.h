@@ -13,26 +13,26 @@
 
 namespace muster::ps {
 
-// A shard through the generations that open on it: who may open one, which state it starts with,
-// from which position its steps count, and the copies that checkpoints are written from. A state
-// machine as Shard is: no files, clock or locks.
+// A shard across generations: who may open a generation, the state that it starts with, the
+// position from which its steps count, and the copies for checkpoints. Like Shard a state machine,
+// without files, clock or locks.
 //
-// It serves members, or is the second copy of a shard that another process serves; that process's
-// feed() then sends it the state, and each update after that.
+// The shard serves members, or is the second copy of a shard that another process serves. In the
+// second case the other process's feed() sends the state, and then each update.
 class HostedShard {
  public:
   // Returns the content that a generation starts with (INITIALIZE, RESTORE).
   using Load = std::function<Shard::Content(const OpenRequest&)>;
 
-  // The shard's content at a step. It stays unchanged whatever is committed, opened or kept
-  // meanwhile.
+  // The shard's content at a step. The copy does not change when the shard commits, opens or keeps
+  // something later.
   struct Copy {
     uint64_t generation = 0;
     uint64_t step = 0;
     Shard::Image image;
   };
 
-  // `process` is a number that no other process has: the incarnation of its Hello.
+  // `process` is a number that no other process has: the incarnation in its Hello.
   explicit HostedShard(Shard shard, uint64_t process)
       : shard_(std::move(shard)), feed_(process), process_(process) {}
 
@@ -40,40 +40,40 @@ class HostedShard {
   bool loads(const OpenRequest& request) const {
     return request.content() != OpenRequest::KEEP && request.generation() > shard_.generation();
   }
-  // Opens a generation; one that is open already stays unchanged. Throws Unavailable if a later one
-  // is open, or the content to keep is not there; and what `load` throws. After an exception
-  // nothing has changed.
+  // Opens a generation; a generation that is open already stays unchanged. Throws Unavailable if a
+  // later generation is open or the content to keep is missing, and the errors of `load`. After an
+  // exception nothing has changed.
   ShardState open(const OpenRequest& request, const Load& load, Shard::Answers& answers);
 
-  // Keeps a copy of the shard's content, in place of the copy kept before. Throws Unavailable if
+  // Keeps a copy of the shard's content, which replaces the copy kept before. Throws Unavailable if
   // the generation is not the current one.
   SnapshotReply snapshot(const SnapshotRequest& request);
-  // Returns the copy kept. Throws Unavailable if it is not the one that the request names.
+  // Returns the kept copy. Throws Unavailable if the request names another one.
   const Copy& to_write(const WriteRequest& request) const;
 
   enum class Comparison {
-    over,     // the second copy has the same state, or there is none to compare with
-    pending,  // it has not said yet
-    differs,  // it has another one, and state() says so from here on
+    over,     // the second copy has the same state, or there is no second copy
+    pending,  // the second copy has not answered yet
+    differs,  // the second copy has another state; state() reports this from here on
   };
   // Whether the second copy was asked about the step of this copy and has answered or may still
   // answer, or was found to differ before.
   bool is_compared(const Copy& copy) const;
-  // Compares `digest`, that of the copy kept, with what the second copy says of the same step.
+  // Compares `digest` of the kept copy with the second copy's answer for the same step.
   Comparison compare(const Copy& copy, uint32_t digest);
-  // Returns how often the last comparisons, one after the other, have found a difference from which
-  // the group has gone back by now.
+  // Returns the number of last comparisons in a row that have found a difference after which the
+  // group has gone back.
   int differences_in_a_row() const { return differs_ ? 0 : differences_in_a_row_; }
 
-  // Takes a message from another process's feed, on a stream that began with `greeting`. Returns
+  // Handles a message from another process's feed, on a stream that began with `greeting`. Returns
   // the reply.
   Acknowledgement follow(const ForwardHello& greeting, const Forward& message,
                          std::span<const float> values, Shard::Answers& answers);
 
-  // The feed to the second copy, used while this copy serves; the functions below call
-  // StandbyFeed's.
+  // The feed to the second copy, used while this copy serves. The functions below call those of
+  // StandbyFeed.
   const StandbyFeed& feed() const { return feed_; }
-  // Notes the process that is to hold the second copy, as a view of the group names it.
+  // Notes the process that should hold the second copy, from a view of the group.
   void name_standby(uint64_t generation, uint64_t incarnation);
   StandbyFeed::Message greet() { return feed_.greet(opening_); }
   std::optional<StandbyFeed::Message> next_forward();
@@ -99,9 +99,9 @@ class HostedShard {
   uint64_t process_;
   OpenRequest opening_;
   uint64_t followed_ = 0;  // the coupling that made this a second copy
-  bool differs_ = false;   // the second copy has had another state at the same step
+  bool differs_ = false;   // the second copy had another state at the same step
   int differences_in_a_row_ = 0;
-  bool whole_ = false;  // it has everything that any member has heard of
+  bool whole_ = false;  // it has every update that a member has heard of
   checkpoint::Position base_;
   uint64_t lineage_ = 0;
   uint64_t tickets_per_epoch_ = 0;

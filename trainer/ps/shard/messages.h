@@ -11,8 +11,8 @@
 
 namespace muster::ps {
 
-// The messages between members and shards as values, the same for every transport. Their meaning is
-// in proto/muster/parameter_server.proto.
+// The messages between members and shards as values, the same for every transport.
+// proto/muster/parameter_server.proto explains them.
 
 // The metadata key of every control call for the job's uid.
 inline constexpr char kJobUidKey[] = "muster-job-uid-bin";

@@ -23,7 +23,7 @@ std::unique_ptr<ShardPolicy> make(SyncPolicy policy) {
     case SyncPolicy::bounded_staleness:
       return make_bounded_staleness();
   }
-  throw Invalid("policy: expected one that the shards have, found number " +
+  throw Invalid("policy: expected a policy that shards have, found number " +
                 std::to_string(static_cast<int>(policy)));
 }
 
@@ -170,7 +170,7 @@ ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence
   return answer;
 }
 
-// With a standby the sum is made first, so that it is sent while the update is applied here.
+// With a standby the sum is computed first, so that it is sent while the update is applied here.
 bool Shard::apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
                   std::span<const std::span<float>> copies) {
   ShardUpdate::Buffers buffers;

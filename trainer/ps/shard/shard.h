@@ -18,16 +18,16 @@ namespace muster::ps {
 
 class ShardPolicy;
 
-// One shard of the parameters and its protocol: a state machine without network or clock, whose
+// One shard of the parameters and its protocol: a state machine without network or clock. Its
 // threads only share the arithmetic of an update. Members reach it through sessions (a stream, or
 // memory shared with it); a call returns the answers that have become due, for any sessions.
 //
 // The shard holds parameters, slots and sums, updates them, and logs the updates. Its policy
-// decides when there is an update, of which pushes, and who is answered when.
+// decides when an update is made, from which pushes, and which requests are answered when.
 //
-// Another process may hold a second copy, a standby: each update is added to log(), as the sum of
-// its gradients and its other changes, and follow() makes the same step on the copy there, by the
-// same arithmetic. Answers that show an update wait until it is settled.
+// Another process may hold a second copy, a standby: each update (the sum of its gradients and its
+// other changes) is added to log(), and in the other process follow() makes the same step on the
+// copy, by the same arithmetic. Answers that show an update wait until the update is settled.
 class Shard {
  public:
   struct Shape {
@@ -37,8 +37,8 @@ class Shard {
     int shards = 1;
     uint32_t backup_workers = 0;  // sync
     uint64_t max_staleness = 0;   // bounded_staleness
-    // Gradients are treated as rounded to bfloat16, and parameters that the shard delivers to
-    // members are rounded too. Its own stay float32.
+    // Gradients count as rounded to bfloat16, and parameters are rounded when they are delivered to
+    // members. The shard's own parameters stay float32.
     bool bfloat16 = false;
   };
 
@@ -48,19 +48,19 @@ class Shard {
     std::vector<compute::Floats> slots;
     uint64_t step = 0;
     uint64_t optimizer_t = 0;
-    checkpoint::EpochSums sums;  // of the training up to `step`
+    checkpoint::EpochSums sums;  // sums of the training up to `step`
   };
 
   struct Answer {
     uint64_t session = 0;
     ReplyHeader header;
-    // The parameters that go with it; `delivered`: they are in Buffers::parameters already.
+    // The parameters in the answer; `delivered`: they are in Buffers::parameters already.
     enum class Values { none, current, previous, delivered } values = Values::none;
   };
   using Answers = std::vector<Answer>;
 
-  // Everything that a copy needs to go on from here. The values are in ForwardState's order, one
-  // after the other; they are lent, and can be read in place for as long as needed.
+  // Everything that a copy needs to continue from here. The values are in ForwardState's order, one
+  // after the other. They are lent, and can be read in place as long as needed.
   struct State {
     ForwardState header;
     std::vector<Lendable::Loan> values;
@@ -69,41 +69,41 @@ class Shard {
   struct Counts {
     uint64_t commits = 0;
     uint64_t duplicates = 0;
-    uint64_t conflicting = 0;  // pushes seen before, but with other content
-    uint64_t stale = 0;        // pushes of an earlier step, which were dropped
-    uint64_t superseded = 0;   // requests of another generation, which were dropped
-    uint64_t left_out = 0;     // members that a step was committed without (backup workers)
-    uint64_t pushes = 0;       // pushes that were each applied by itself
-    // The number of updates between the parameters that such a push was computed on and its
-    // application: the sum over all pushes, and the greatest.
+    uint64_t conflicting = 0;  // repeated pushes with other content
+    uint64_t stale = 0;        // dropped pushes of an earlier step
+    uint64_t superseded = 0;   // dropped requests of another generation
+    uint64_t left_out = 0;     // members missing in committed steps (backup workers)
+    uint64_t pushes = 0;       // pushes that were applied one by one
+    // For the pushes applied one by one: the number of updates between the parameters of a push and
+    // its application; the sum over all pushes, and the largest number.
     uint64_t staleness = 0;
     uint64_t most_staleness = 0;
     uint64_t held_back = 0;  // pushes whose member was too far ahead for more work
-    uint64_t differing = 0;  // snapshots of which the second copy has had another state
+    uint64_t differing = 0;  // snapshots for which the second copy had another state
 
     Counts& operator+=(const Counts& other);
   };
 
   // A session's memory, range.size() floats each. The shard reads `gradients` and writes
-  // `parameters`, if any, until the push is answered or the session detached; nobody else changes
-  // them meanwhile.
+  // `parameters`, if any, until the push is answered or the session is detached; nothing else may
+  // change them meanwhile.
   struct Buffers {
     std::span<const float> gradients;
-    std::span<float> parameters;  // the new ones, written within the update; or empty
-    bool on_gpu = false;          // they lie in the memory of the GPU that keeps the shard
+    std::span<float> parameters;  // gets the new parameters during the update; may be empty
+    bool on_gpu = false;          // both are in the memory of the shard's GPU
   };
 
   // A shard on the CPU. `threads` is the number of threads that apply an update if all members wait
   // for it. References must outlive the shard. Throws Unavailable if the system gives no threads.
   Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
         int threads = 1);
-  // A shard that `update` keeps and updates.
+  // A shard on the device of `update`.
   Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
         std::unique_ptr<ShardUpdate> update);
   ~Shard();
   Shard(Shard&&) noexcept;
 
-  // Takes over `content`. It is not served before begin().
+  // Takes over `content`, which is served only after begin().
   void load(Content content);
   // Opens a generation of `members` on the shard's content. Members that still wait are answered
   // `superseded`, as are requests that come while the shard is not `serving`.
@@ -113,35 +113,36 @@ class Shard {
   // A member's gradient sums.
   void push(uint64_t session, const PushHeader& header, const Buffers& buffers, Answers& answers);
   void pull(uint64_t session, const PushHeader& header, Answers& answers);
-  // Ends a session. In lockstep its push stays (copied, as its memory goes away); otherwise its
-  // tickets are handed out again.
+  // Ends a session. In lockstep the session's push stays (as a copy, because its memory goes away);
+  // otherwise its tickets are handed out again.
   void detach(uint64_t session, Answers& answers);
 
   // The updates that the standby has not acknowledged. After a change of the log call settle(),
-  // which gives the answers that have become due.
+  // which returns the answers that have become due.
   StandbyLog& log() { return log_; }
   const StandbyLog& log() const { return log_; }
   bool settled() const { return log_.settles(step_); }  // answers may show the last update
   void settle(Answers& answers);
 
   State state() const;
-  // Takes over a copy's state; returns false and changes nothing if it does not fit the shard.
+  // Takes over the state of a copy; returns false and changes nothing if the state does not fit the
+  // shard.
   bool adopt(const ForwardState& header, std::span<const float> values);
-  // Makes the step that the serving copy made; returns false if it is not the next one. A step made
-  // already changes nothing.
+  // Makes a step that the serving copy has made; returns false if it is not the next step. A
+  // repeated step changes nothing.
   bool follow(const ForwardUpdate& update, std::span<const float> gradients);
 
   uint64_t generation() const { return generation_; }  // 0: holds nothing
   bool serving() const { return serving_; }
   bool used() const { return used_; }  // a member has come in this generation
-  // Whether members make each step together. All then wait for an update, so all threads apply it,
-  // and the parameters and sums before it are kept.
+  // Whether members make each step together. In this case all members wait for an update, so all
+  // threads apply it, and the parameters and sums before it are kept.
   bool lockstep() const { return lockstep_; }
   uint64_t step() const { return step_; }
   uint64_t optimizer_t() const { return optimizer_t_; }
   const Tickets& tickets() const { return tickets_; }
-  // The sums of the training up to step(), in lockstep those up to the step before, and those of
-  // the last step alone.
+  // sums(): the sums of the training up to step(). sums_before(): in lockstep, the sums up to the
+  // step before. committed(): the sums of the last step only.
   const checkpoint::EpochSums& sums() const { return sums_; }
   const checkpoint::EpochSums& sums_before() const { return sums_before_; }
   const compute::LossSums& committed() const { return committed_; }
@@ -150,10 +151,10 @@ class Shard {
   const Shape& shape() const { return shape_; }
   std::span<const float> parameters() const { return versions_.current(); }
   std::span<const float> previous() const { return versions_.previous(); }
-  // Returns the same parameters as loans, which can be read in place for as long as needed.
+  // Returns the same parameters as loans, which can be read in place as long as needed.
   const Versions& versions() const { return versions_; }
   std::vector<std::span<const float>> slots() const;
-  // The shard's content at this step, lent: it can be read in place for as long as needed.
+  // The shard's content at this step, lent: it can be read in place as long as needed.
   struct Image {
     Versions::Loan parameters;
     std::vector<Versions::Loan> slots;

@@ -9,8 +9,8 @@ namespace muster::ps {
 
 namespace {
 
-// A push is applied when it comes. Shard 0 hands out the work (tickets). Where there are several
-// shards, work is done once its member asks for more: then all shards have it.
+// A push is applied when it comes. Shard 0 hands out the work (tickets). With several shards, work
+// counts as done when its member asks for more: then all shards have it.
 //
 // With a bound of staleness shard 0 gives no more work to a member whose clock (pushes applied) is
 // more than the bound ahead of the slowest member that computes.
@@ -80,17 +80,18 @@ class Asynchronous final : public ShardPolicy {
   };
   struct Session {
     uint32_t rank = 0;
-    uint64_t sequence = 0;         // of its last request
-    uint64_t ticket = 0;           // and its ticket
-    compute::LossSums sums;        // and sums
-    uint64_t seen = 0;             // the shard's step when it got its parameters
-    uint64_t clock = 0;            // pushes applied, counted from the slowest's at its start
-    bool working = false;          // shard 0: holds a ticket, not yet pushed
-    std::optional<uint64_t> last;  // shard 0 of several: applied here, perhaps not yet elsewhere
+    uint64_t sequence = 0;   // number of the last request
+    uint64_t ticket = 0;     // ticket of its last request
+    compute::LossSums sums;  // sums of its last request
+    uint64_t seen = 0;       // the shard's step when the session got its parameters
+    uint64_t clock = 0;      // applied pushes, counted from the slowest member's clock at its start
+    bool working = false;    // shard 0: holds a ticket, not yet pushed
+    // Shard 0 of several: ticket applied here, perhaps not yet on other shards.
+    std::optional<uint64_t> last;
   };
 
-  // Each request of a session counts once; a pull too, since it takes a ticket. Returns null for a
-  // repeated one.
+  // Each request of a session counts once, also a pull, because it takes a ticket. Returns null for
+  // a repeated request.
   Session* attend(uint64_t id, const PushHeader& header) {
     const auto [at, is_new] = sessions_.try_emplace(id);
     Session& session = at->second;
@@ -103,7 +104,7 @@ class Asynchronous final : public ShardPolicy {
     session.sequence = header.sequence;
     session.ticket = header.ticket;
     session.sums = header.sums;
-    // A member that asks again has had the answers of all shards.
+    // A member that asks again has the answers of all shards.
     if (session.last) note_done(*std::exchange(session.last, std::nullopt));
     return &session;
   }
@@ -136,15 +137,15 @@ class Asynchronous final : public ShardPolicy {
     answer.values = values;
     const bool assigned =
         shard().shape().shard > 0 || assign(request.session, session, answer.header);
-    // A member whose last work may be missing elsewhere is told to ask again rather than kept
-    // waiting.
+    // If the member's last work may be missing on other shards, the member is told to ask again
+    // instead of waiting.
     if (!assigned && !session.last) return waiting_.push_back(request);
     session.seen = shard().step();
     if (assigned) unseen_[request.rank] = {};
     answers.push_back(std::move(answer));
   }
 
-  // Gives work, or says that there will be none. Returns false if neither is possible yet.
+  // Assigns work, or answers that there will be none. Returns false if neither is possible yet.
   bool assign(uint64_t id, Session& session, ReplyHeader& header) {
     if (!ahead(session)) header.ticket = tickets().take(id);
     session.working = header.ticket.has_value();
@@ -159,23 +160,23 @@ class Asynchronous final : public ShardPolicy {
            });
   }
 
-  // Answers the requests that wait, if work has come back, the slowest has caught up, or all is
+  // Answers waiting requests if work was returned, the slowest member has caught up, or all work is
   // done.
   void serve_waiting(Answers& answers) {
     if (waiting_.empty()) return;
     auto waiting = std::exchange(waiting_, {});
-    // The slowest comes first: a member that is ahead of one that begins to compute now gets no
-    // work beside it.
+    // The slowest member comes first, because its new work may mean that a member ahead of it gets
+    // none.
     std::ranges::stable_sort(waiting, {},
                              [&](const Request& one) { return sessions_[one.session].clock; });
     for (const Request& one : waiting) answer(one, Answer::Values::current, answers);
   }
 
   const bool bounded_;
-  std::vector<compute::LossSums> unseen_;  // applied since the last reply to each rank
+  std::vector<compute::LossSums> unseen_;  // sums applied since the last reply to each rank
   std::map<uint64_t, Session> sessions_;
-  std::vector<Request> waiting_;  // for work, or until the last update is settled
-  std::vector<uint64_t> done_;    // tickets, since the last update
+  std::vector<Request> waiting_;  // requests waiting for work or for the last update to settle
+  std::vector<uint64_t> done_;    // tickets done since the last update
 };
 
 }  // namespace

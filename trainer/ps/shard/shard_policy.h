@@ -10,7 +10,7 @@
 namespace muster::ps {
 
 // Decides how pushes become updates of a shard, and which requests are answered when. A policy is a
-// class in a file of its own, with a maker that is declared below and called by make() of
+// class in a separate file, with a maker function that is declared below and called by make() in
 // shard.cc.
 class ShardPolicy {
  public:
@@ -19,7 +19,7 @@ class ShardPolicy {
   using Buffers = Shard::Buffers;
 
   virtual ~ShardPolicy() = default;
-  virtual bool lockstep() const { return false; }  // as Shard::lockstep(); never changes
+  virtual bool lockstep() const { return false; }  // see Shard::lockstep(); never changes
 
   // Called when the shard has been loaded: forgets all earlier pushes.
   virtual void forget() {}
@@ -45,7 +45,7 @@ class ShardPolicy {
              std::span<const std::span<float>> copies) {
     return shard_->apply(update, gradients, copies);
   }
-  // Copies gradients, which may lie elsewhere, to the shard's own floats.
+  // Copies gradients, which may be in any memory, to the shard's own floats.
   void copy(std::span<const float> gradients, compute::Floats& to) const {
     if (to.size() != gradients.size()) to = shard_->floats(gradients.size());
     shard_->update_->keep(gradients, to);
@@ -56,9 +56,9 @@ class ShardPolicy {
     copy(gradients, copied);
     return copied;
   }
-  // Counts a push that has come before. `same`: its content is the same, as far as that is known.
+  // Counts a repeated push. `same`: its content is the same, as far as is known.
   void count_repeated(bool same) { ++(same ? counts().duplicates : counts().conflicting); }
-  // Returns whether the sums are the same to the bit: NaN is the same as itself.
+  // Whether the sums are the same to the bit; a NaN equals itself.
   static bool same(const compute::LossSums& a, const compute::LossSums& b) {
     const auto same_bits = [](double one, double other) {
       return std::bit_cast<uint64_t>(one) == std::bit_cast<uint64_t>(other);
@@ -68,7 +68,7 @@ class ShardPolicy {
   }
   // Returns an answer with the current parameters.
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
-  // Answers that the request is of another generation than the shard's.
+  // Answers that the request belongs to another generation than the shard's.
   void supersede(uint64_t session, uint64_t sequence, Answers& answers) const;
 
  private:

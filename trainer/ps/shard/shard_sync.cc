@@ -12,16 +12,15 @@ namespace {
 using compute::LossSums;
 
 // Once all pushes of one step have come, they are summed in a fixed tree over the ranks, divided by
-// the number of all rows and applied. The parameters of the step before stay readable, for members
-// that lost their reply, or that still need them because another shard has not committed yet.
+// the number of all rows and applied. The parameters of the step before stay readable for members
+// that have lost their reply, or that still need them because another shard has not committed yet.
 //
-// With backup workers shard 0 commits without the last of them, though never without rank 0, which
-// takes checkpoints at its step boundary. Its answers name the contributors to the step. The other
-// shards get each push before shard 0 does: they answer it at once, without parameters, and hold it
-// until any member that wants the parameters after the step says who contributed. So a step is made
-// of the same pushes everywhere, and a member need not live until the step with its push is
-// committed. A member that was left out is answered with the newest parameters, and its gradients
-// are lost.
+// With backup workers shard 0 commits without the last pushes, but never without rank 0's, because
+// rank 0 takes checkpoints at step boundaries. Shard 0's answers name the contributors to the step.
+// The other shards get each push before shard 0: they answer it at once, without parameters, and
+// hold it until a member that wants the parameters after the step names the contributors. So every
+// shard makes a step from the same pushes, and a member need not live until its push is committed.
+// A member that was left out gets the newest parameters, and its gradients are lost.
 class Synchronous final : public ShardPolicy {
  public:
   bool lockstep() const override { return true; }
@@ -41,7 +40,7 @@ class Synchronous final : public ShardPolicy {
     for (const Answer& held : std::exchange(held_, {}))
       supersede(held.session, held.header.sequence, answers);
     pending_.resize(static_cast<size_t>(members));
-    // A held push belongs to the step that it was computed for, whatever the generation.
+    // A held push belongs to its step, in any generation.
     if (!follows()) forget_pending();
   }
 
@@ -56,7 +55,7 @@ class Synchronous final : public ShardPolicy {
       leave(pending.waiters, session);
       pending.waiters.push_back({session, header.sequence, buffers.parameters});
     }
-    if (pending.present) {  // sent again, perhaps by its successor: the same numbers
+    if (pending.present) {  // sent again, perhaps by its successor, with the same numbers
       count_repeated(same(pending.sums, header.sums) && pending.ticket == header.ticket &&
                      same(pending.gradients, buffers.gradients));
     } else {
@@ -116,21 +115,21 @@ class Synchronous final : public ShardPolicy {
   struct Waiter {
     uint64_t session = 0;
     uint64_t sequence = 0;
-    std::span<float> parameters;  // the session's
+    std::span<float> parameters;  // the session's memory
   };
   struct Pending {
     bool present = false;
-    std::vector<Waiter> waiters;  // all are answered: a slow process and its successor
+    std::vector<Waiter> waiters;  // all get answers, for example a slow process and its successor
     LossSums sums;
-    std::optional<LossSums> committed;  // those of its push in the last commit
+    std::optional<LossSums> committed;  // sums of its push in the last commit
     uint64_t ticket = 0;
     uint64_t owner = 0;  // the session that owns the memory of `gradients`
     std::span<const float> gradients;
-    compute::Floats kept;  // the gradients of an owner that is lost, or of a push that is held
+    compute::Floats kept;  // gradients of a lost owner or of a held push
   };
 
-  // Whether the gradients are the same to the bit, as they are summed. They are compared only when
-  // a push comes again, which is rare.
+  // Whether the gradients are the same to the bit, in the form in which they are summed. They are
+  // compared only when a push is repeated, which is rare.
   bool same(std::span<const float> one, std::span<const float> other) const {
     compute::Floats copies[2];
     const std::span<const float> a = readable(one, copies[0]), b = readable(other, copies[1]);
@@ -171,7 +170,7 @@ class Synchronous final : public ShardPolicy {
     return answer;
   }
 
-  // Gives an answer that shows the last update, at once or when that is settled.
+  // Gives an answer that shows the last update: at once, or when the update is settled.
   void answer_settled(Answer answer, Answers& answers) {
     (shard().settled() ? answers : held_).push_back(std::move(answer));
   }
@@ -179,7 +178,7 @@ class Synchronous final : public ShardPolicy {
   // Answers a push of another step than ours.
   void answer_late(uint64_t session, const PushHeader& header, Answers& answers) {
     Answer answer = make_answer(session, header.sequence, shard().committed());
-    if (header.step > shard().step()) {  // computed on parameters that we do not have
+    if (header.step > shard().step()) {  // computed on parameters that this shard does not have
       answer.header.status = Status::superseded;
       answer.values = Answer::Values::none;
       ++counts().superseded;
@@ -194,8 +193,8 @@ class Synchronous final : public ShardPolicy {
     answer_settled(std::move(answer), answers);
   }
 
-  // Takes the contributors from which, according to the request, shard 0 made the step. Returns
-  // false, and answers, if they are impossible.
+  // Takes the contributors of shard 0's step from the request. Returns false, and answers, if they
+  // are impossible.
   bool choose(uint64_t session, const PushHeader& header, Answers& answers) {
     const size_t members = pending_.size();
     const size_t backups = std::min<size_t>(shard().shape().backup_workers, members - 1);
@@ -271,12 +270,12 @@ class Synchronous final : public ShardPolicy {
   }
 
   std::vector<Pending> pending_;  // by rank
-  std::vector<Waiter> waiting_;   // for a step that shard 0 has committed already
-  Contributors chosen_;           // by shard 0 for the step; used if this shard follows it
-  Contributors contributed_;      // to the last commit; none without backup workers
+  std::vector<Waiter> waiting_;   // waiting for a step that shard 0 has already committed
+  Contributors chosen_;           // chosen by shard 0 for the step, if this shard follows shard 0
+  Contributors contributed_;      // contributors to the last commit; empty without backup workers
   std::vector<std::span<const float>> gradients_;
   std::vector<std::span<float>> copies_;
-  Answers held_;  // until the last commit is settled
+  Answers held_;  // answers held until the last commit is settled
 };
 
 }  // namespace

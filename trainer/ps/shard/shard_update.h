@@ -15,27 +15,27 @@ class ShardUpdate {
   using Gradients = std::span<const std::span<const float>>;
   struct Buffers {
     std::span<const float> from;  // the parameters before
-    std::span<float> to;          // those after; may be the same memory
+    std::span<float> to;          // the parameters after; may be the same memory
     // Summed in a fixed tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + 6), whatever the order of arrival.
     Gradients gradients;
-    std::span<const float> sum;  // the gradients' sum, if already made
+    std::span<const float> sum;  // the sum of the gradients, if it is already made
     std::span<const std::span<const float>> slots_from;
     std::span<const std::span<float>> slots;   // slots after; may be the same memory
-    std::span<const std::span<float>> copies;  // of the parameters after
+    std::span<const std::span<float>> copies;  // copies of the parameters after
   };
 
   virtual ~ShardUpdate() = default;
 
   // Makes the update. Every buffer has range.size() floats. `together`: with all threads. One
   // caller at a time. Throws DeviceError if the device fails. If the optimizer needs whole tensors
-  // and the range cuts one, this throws Invalid, or the constructor that takes the range.
+  // and the range cuts one, run() throws Invalid, or the constructor if it has the range.
   virtual void run(compute::Range range, const compute::UpdateArguments& arguments,
                    const Buffers& buffers, bool together) = 0;
-  // Writes the gradients' sum to `to`, as run() makes it.
+  // Writes the sum of the gradients to `to`, computed as in run().
   virtual void sum(Gradients gradients, std::span<float> to, bool together) = 0;
 
-  // Returns the memory for the shard's own floats; null: they lie on the heap. The host can address
-  // it, unlike gradients and copies, which may be in the memory of a device.
+  // Returns the memory for the shard's own floats; null: the heap. The host can address this
+  // memory; gradients and copies may be in the memory of a device.
   virtual std::shared_ptr<compute::FloatMemory> memory() { return nullptr; }
   // Copies gradients to the shard's own floats.
   virtual void keep(std::span<const float> gradients, std::span<float> to) = 0;

@@ -8,7 +8,7 @@
 namespace muster::ps {
 
 namespace {
-constexpr uint64_t kNear = 2;  // updates that members may wait for when the standby joins
+constexpr uint64_t kNear = 2;  // largest distance, in updates, at which the standby joins
 }
 
 void StandbyFeed::open(uint64_t coupling, Shard& shard) {
@@ -89,8 +89,8 @@ bool StandbyFeed::begin(const Acknowledgement& reply, Shard& shard) {
   alike_ = reply.fuses() == host::fuses();
   comparison_.reset();
   if (shard.log().mode() == StandbyLog::Mode::together) {
-    // The standby was told, or is about to be, that it is whole, so rank 0 must decide what has
-    // become of it.
+    // The standby was told, or will soon be told, that it is whole, so rank 0 must decide whether
+    // its copy counts.
     lost_ = !reply.resumes() || reply.step() < shard.log().acknowledged() || reply.step() > cursor_;
     if (lost_) return false;
     shard.log().acknowledge(reply.step());

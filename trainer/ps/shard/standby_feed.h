@@ -17,9 +17,8 @@ namespace muster::ps {
 // greet ──▶ the standby has what this coupling gave it ──────────▶ updates from there on, together
 //       └─▶ it has nothing, or something else ──▶ the state ──▶ updates, behind ──▶ together
 //
-// Once together, only a generation that opens without the standby ends that mode: rank 0, which
-// opened it, then knows that the standby's copy does not count. While behind, the end of the stream
-// ends it.
+// The mode together ends only when a generation opens without the standby: rank 0, which opens it,
+// then knows that the standby's copy does not count. The mode behind ends with the stream.
 class StandbyFeed {
  public:
   struct Message {
@@ -27,14 +26,14 @@ class StandbyFeed {
     std::vector<Lendable::Loan> values;  // one after the other
   };
 
-  // `process` is a number that no other process has; the numbers of couplings are derived from it.
+  // `process` is a unique number of this process, from which the numbers of couplings are derived.
   explicit StandbyFeed(uint64_t process) : process_(process) {}
 
   // Called when a generation opens: the coupling stays or, if it is 0, there is no standby.
   void open(uint64_t coupling, Shard& shard);
-  // Names the process that is to hold a copy, by its incarnation.
+  // Names the process that should hold the copy, by its incarnation.
   void name(uint64_t incarnation);
-  uint64_t standby() const { return standby_; }  // 0: nobody
+  uint64_t standby() const { return standby_; }  // 0: none
   uint64_t coupling() const { return coupling_; }
   // A number that changes whenever an open stream has become useless.
   uint64_t session() const { return session_; }
@@ -43,7 +42,7 @@ class StandbyFeed {
   Message greet(const OpenRequest& opening);
   // Returns the next message to send, if there is one.
   std::optional<Message> next(const Shard& shard);
-  // Takes a reply. Returns false if the stream has become useless.
+  // Handles a reply. Returns false if the stream has become useless.
   bool acknowledged(const Acknowledgement& reply, Shard& shard, Shard::Answers& answers);
   // Called when the stream has ended.
   void cut(Shard& shard, Shard::Answers& answers);
@@ -51,12 +50,12 @@ class StandbyFeed {
   // Asks the standby for the digest of its state at the shard's present step, if it is together and
   // updates its state to the same bits.
   void compare(const Shard& shard);
-  // Whether it was asked about `step` and may still answer.
+  // Whether the standby was asked about `step` and may still answer.
   bool awaits_digest(uint64_t step, const Shard& shard) const;
-  // The digest that it has said of its state at `step`.
+  // Returns the standby's digest of its state at `step`.
   std::optional<uint32_t> digest(uint64_t step) const;
 
-  // Whether the standby, while together, has confirmed that it knows that its copy is whole.
+  // Whether the standby has confirmed, in the mode together, that it knows that its copy is whole.
   bool standby_is_whole() const { return standby_is_whole_; }
 
   // Called when there has been no stream for too long.
@@ -76,10 +75,10 @@ class StandbyFeed {
   uint64_t process_;
   uint64_t standby_ = 0;
   uint64_t session_ = 0;
-  uint64_t couplings_ = 0;  // made so far
+  uint64_t couplings_ = 0;  // number of couplings so far
   uint64_t coupling_ = 0;
   Phase phase_ = Phase::idle;
-  std::optional<Shard::State> state_;  // to be sent
+  std::optional<Shard::State> state_;  // the state still to be sent
   uint64_t cursor_ = 0;                // the next update to send
   bool tell_whole_ = false;
   bool alike_ = false;  // the standby updates its state to the same bits

@@ -26,7 +26,7 @@ std::optional<uint64_t> Tickets::take(uint64_t holder) {
 
 void Tickets::done(uint64_t ticket) {
   held_.erase(ticket);
-  // Its first holder may have been slow rather than lost.
+  // The ticket's first holder may have been slow, not lost.
   returned_.erase(ticket);
 }
 

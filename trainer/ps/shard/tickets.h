@@ -13,8 +13,8 @@ namespace muster::ps {
 class Tickets {
  public:
   Tickets() = default;
-  // `next` is the first number never handed out; `outstanding` tickets were handed out and are not
-  // done. `per_epoch` 0: all are of one epoch.
+  // `next` is the first number never handed out; `outstanding` are the tickets that were handed out
+  // and are not done. `per_epoch` 0: all tickets belong to one epoch.
   Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstanding, uint64_t per_epoch = 0);
 
   std::optional<uint64_t> take(uint64_t holder);
@@ -22,9 +22,9 @@ class Tickets {
   // Returns the tickets of a lost holder; they are handed out before new ones.
   void release(uint64_t holder);
   void release_all();
-  // Records that another copy has handed out all tickets below `next`; here they have no holder.
-  // Precondition: may_follow(). Never more are open than there are members, of which there are at
-  // most kMostAtOnce, and none is beyond the last ticket.
+  // Records that another copy has handed out all tickets below `next`; in this copy the tickets
+  // have no holder. Precondition: may_follow(). There are at most as many open tickets as members,
+  // at most kMostAtOnce, and no ticket after the last one.
   static constexpr uint64_t kMostAtOnce = uint64_t{1} << 20;
   bool may_follow(uint64_t next) const;
   void follow(uint64_t next);

@@ -10,14 +10,14 @@
 
 namespace muster::ps {
 
-// Floats that can be lent to a reader, which sends or saves them: it reads them in place, in any
-// thread, for as long as needed. A writer must ask is_lent() first.
+// Floats that can be lent to a reader, which sends or saves them: the reader reads them in place,
+// in any thread, as long as needed. A writer must check is_lent() first.
 class Lendable {
  public:
   using Loan = std::shared_ptr<const compute::Floats>;
 
   Lendable() = default;  // none
-  // `memory`, in which the values lie, is kept for as long as they are; null: the heap.
+  // `memory` contains the values and is kept as long as they are; null: the heap.
   explicit Lendable(compute::Floats values, std::shared_ptr<compute::FloatMemory> memory = nullptr)
       : buffer_(std::make_shared<Buffer>()) {
     buffer_->memory = std::move(memory);
@@ -30,7 +30,7 @@ class Lendable {
     return buffer_ ? std::span<float>(buffer_->values) : std::span<float>();
   }
   Loan lend() const;  // null if empty
-  // If it returns false, all reads by the last loan happened before this call.
+  // After it returns false, all reads by earlier loans have happened before.
   bool is_lent() const { return buffer_->loans.load(std::memory_order_acquire) > 0; }
 
  private:
@@ -44,8 +44,8 @@ class Lendable {
 
 // A shard's parameters, or one of their slots, now and one step ago. A reader that sends or saves
 // them borrows them and reads them in place. Lent floats are not written before the last loan has
-// ended, in whatever thread; the next version is written to another buffer meanwhile. So there are
-// never more buffers than two, one for each loan, and a spare one.
+// ended, in any thread; meanwhile the next version is written to another buffer. So the largest
+// number of buffers is two, plus one for each loan, plus one spare.
 class Versions {
  public:
   using Loan = Lendable::Loan;
@@ -60,12 +60,12 @@ class Versions {
   Loan lend_current() const { return current_.lend(); }
   Loan lend_previous() const { return previous_.lend(); }
 
-  // Makes the current version the previous one. Returns the memory of the new current version, all
-  // of which the caller must write.
+  // Makes the current version the previous one. Returns the memory of the new current version; the
+  // caller must write all of it.
   std::span<float> advance();
-  // Returns the current version for the caller to change: in place or, while that is lent, other
-  // memory, all of which the caller must write. What current() returned before can be read until
-  // the next call.
+  // Returns the current version for the caller to change: in place or, while the version is lent,
+  // in other memory, which the caller must write completely. The result of an earlier current() can
+  // be read until the next call.
   std::span<float> change();
 
  private:
@@ -76,7 +76,7 @@ class Versions {
   std::shared_ptr<compute::FloatMemory> memory_;
   Lendable current_;
   Lendable previous_;
-  std::vector<Lendable> spare_;  // of earlier versions, perhaps still lent
+  std::vector<Lendable> spare_;  // buffers of earlier versions, perhaps still lent
 };
 
 }  // namespace muster::ps

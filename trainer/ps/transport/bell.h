@@ -7,16 +7,16 @@
 
 namespace muster::ps {
 
-// Wakes a member that waits for several links at once; rung by the threads or processes that carry
-// the links.
+// Wakes a member that waits for several links at once. The threads or processes behind the links
+// ring the bell.
 class Bell {
  public:
   Bell() = default;
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
 
-  // Uses `door` from now on (null: one of its own); a waiter spins `spins` times before it sleeps.
-  // Nobody may be waiting.
+  // Uses `door` from now on (null: its own door); a waiter spins `spins` times before it sleeps.
+  // Precondition: no thread waits.
   void hang(Doorbell* door, uint32_t spins) {
     door_ = door ? door : &own_;
     spins_ = spins;

@@ -8,8 +8,8 @@ namespace muster::ps {
 
 namespace {
 
-// A member that overwrites the count could make us miss stop()'s ring, so the mailbox looks now and
-// then.
+// A member that overwrites the count could make us miss the ring of stop(), so the mailbox checks
+// from time to time.
 constexpr std::chrono::milliseconds kGlance{500};
 
 }  // namespace

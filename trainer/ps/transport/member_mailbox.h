@@ -24,7 +24,7 @@ class MemberMailbox {
     size_t shard = 0;
     compute::Range range;
     bool bfloat16 = false;              // parameters are rounded to bfloat16
-    compute::cuda::Gpu* gpu = nullptr;  // that keeps the shard; null: none
+    compute::cuda::Gpu* gpu = nullptr;  // the shard's GPU; null: none
   };
 
   // Throws Invalid with the reason why the offer cannot be used.
@@ -33,10 +33,10 @@ class MemberMailbox {
   MemberMailbox(const MemberMailbox&) = delete;
   MemberMailbox& operator=(const MemberMailbox&) = delete;
 
-  // Takes a request, or nothing for a malformed one; returns false if no more are to be received.
+  // Receives a request, or nothing for a malformed one; returns false to stop receiving.
   using Receive = std::function<bool(const std::optional<PushHeader>&)>;
-  // Starts the mailbox's own thread, which calls `receive` with one request at a time. To be called
-  // once. Throws std::system_error if the system gives no thread.
+  // Starts the mailbox's thread, which calls `receive` with one request at a time. Call this once.
+  // Throws std::system_error if the system gives no thread.
   void start(Receive receive);
   // Stops receiving and waits until no request is being received.
   void stop();
@@ -44,11 +44,11 @@ class MemberMailbox {
   // Answers the request; `values` are written to parameters(). One caller at a time.
   void answer(const ReplyHeader& header, std::span<const float> values);
 
-  // The floats of the shard's range. The member does not touch them from its request until the
+  // The floats of the shard's range. The member does not access them between its request and the
   // answer.
   std::span<const float> gradients() const;
   std::span<float> parameters() const;
-  // Whether they lie in the GPU's memory, where the host cannot address them.
+  // Whether these floats are in the GPU's memory, where the host cannot address them.
   bool on_gpu() const { return memory_.view().shape.on_gpu; }
 
  private:

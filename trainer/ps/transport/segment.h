@@ -18,12 +18,12 @@ namespace muster::ps {
 //   parameters      floats of the whole layout; a shard writes its range
 //
 // A request: the member writes gradients and `request`, then rings `requests`. Its reply: the shard
-// writes parameters and `reply`, then `answered`, and rings the member's bell. Until then the
-// member does not touch gradients and parameters; a shard never touches either without a request.
-// So a process killed while it writes has sent nothing.
+// writes parameters and `reply`, then `answered`, and rings the member's bell. Before the reply the
+// member does not access gradients and parameters; a shard never accesses them without a request.
+// So a process that is killed while it writes has sent nothing.
 //
 // Neither side trusts the other: sizes come from the layout, never from the memory; headers are
-// copied, then checked; the memory is sealed against being made smaller.
+// copied, then checked; the memory is sealed, so nobody can make it smaller.
 
 // PushHeader and ReplyHeader as plain memory.
 struct RequestBlock {
@@ -60,7 +60,7 @@ struct SegmentHeader {
   uint64_t nonce;
   uint64_t floats;
   uint32_t shards;
-  uint32_t spins;  // worthwhile before sleeping, as the member sees its host
+  uint32_t spins;  // useful spins before sleeping, by the member's view of its host
   alignas(64) Doorbell bell;
 };
 
@@ -69,18 +69,18 @@ struct SegmentShape {
 
   size_t floats = 0;
   size_t shards = 0;
-  bool on_gpu = false;  // gradients and parameters lie in a GPU's memory, one after the other
+  bool on_gpu = false;  // gradients and parameters are in a GPU's memory, one after the other
 
   size_t gradients_at() const;
   size_t parameters_at() const;
   size_t size() const;  // bytes, whole pages
 };
 
-// A mapping of the segment, whoever owns it.
+// A mapping of the segment. Does not own the memory.
 struct SegmentView {
   std::byte* base = nullptr;
   SegmentShape shape;
-  float* on_gpu = nullptr;  // the floats, if they lie there: the host cannot address them
+  float* on_gpu = nullptr;  // the floats, if they are on a GPU, where the host cannot address them
 
   SegmentHeader& header() const;
   Mailbox& mailbox(size_t shard) const;

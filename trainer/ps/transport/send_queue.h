@@ -8,8 +8,8 @@
 
 namespace muster::ps {
 
-// The messages that one stream still has to send, in order. gRPC writes one message at a time, from
-// its place in the queue. Guarded by the stream's lock.
+// The messages that one stream still has to send, in order. gRPC writes one message at a time,
+// directly from the queue. Guarded by the stream's lock.
 class SendQueue {
  public:
   explicit SendQueue(bool plaintext) : plaintext_(plaintext) {}
@@ -36,7 +36,7 @@ class SendQueue {
   void clear() { messages_.clear(); }
 
  private:
-  const bool plaintext_;  // what is sent has a CRC-32C: see seal.h
+  const bool plaintext_;  // messages get a CRC-32C: see seal.h
   std::deque<grpc::ByteBuffer> messages_;
   bool writing_ = false;
 };

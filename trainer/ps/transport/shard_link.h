@@ -16,7 +16,7 @@ class ShardLink {
 
   // Sends a push (or, with empty `gradients`, a pull) and begins to wait for its reply. The reply's
   // parameters are written to `parameters` before state() becomes `answered`. The spans must live
-  // until then or until the link is gone.
+  // until then, or until the link is destroyed.
   virtual void send(const PushHeader& header, std::span<const float> gradients,
                     std::span<float> parameters) = 0;
   virtual State state() = 0;

@@ -15,8 +15,8 @@ namespace muster::ps {
 namespace {
 constexpr char kName[] = "muster-member";
 
-// Bytes of gradients and parameters on a GPU. CUDA shares whole stretches of 2 MiB, in which
-// nothing else is to lie.
+// Bytes of gradients and parameters on a GPU. CUDA shares whole blocks of 2 MiB, which must not
+// contain anything else.
 size_t bytes_on_gpu(size_t floats) {
   constexpr size_t kShared = 2 << 20;
   return (2 * floats * sizeof(float) / kShared + 1) * kShared;
@@ -47,7 +47,7 @@ MemberMemory::~MemberMemory() {
 }
 
 void MemberMemory::renew() {
-  if (!std::exchange(offered_, false)) return;  // nobody has it
+  if (!std::exchange(offered_, false)) return;  // no shard has it
   Descriptor made = make_shared_memory(kName, view_.shape.size());
   renew_on_gpu();
   map_shared_memory(made, view_.shape.size(), view_.base);
@@ -57,8 +57,8 @@ void MemberMemory::renew() {
 
 void MemberMemory::renew_on_gpu() {
   if (!gpu_) return;
-  // A shard that was declared lost may not yet have closed the last block. Of those before the
-  // driver keeps what is open.
+  // A shard that was declared lost may not have closed the last block yet. The driver keeps earlier
+  // blocks as long as they are open.
   before_.reset();
   auto made = std::make_unique<compute::cuda::GpuArray<float>>(
       *gpu_, static_cast<int64_t>(bytes_on_gpu(view_.shape.floats) / sizeof(float)));

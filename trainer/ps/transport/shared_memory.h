@@ -10,23 +10,23 @@
 
 namespace muster::ps {
 
-// A member's shared memory: anonymous, so that nothing is left of it once its last process has
-// ended, in whatever way. It always has the same address, and each connection has a segment of its
-// own: a shard that was declared lost and goes on writing does so where nobody reads any more, and
-// a push that is still pending stays unchanged.
+// A member's shared memory. It is anonymous, so that nothing is left after its last process has
+// ended, in whatever way. It always has the same address, and each connection has a separate
+// segment: a shard that was declared lost but still writes cannot disturb later readers, and a
+// pending push stays unchanged.
 //
-// With a GPU, gradients and parameters lie in its memory, at another address after a renewal, and
-// the segment has no floats.
+// With a GPU, gradients and parameters are in the GPU's memory, at another address after each
+// renewal, and the segment has no floats.
 class MemberMemory {
  public:
-  // The GPU, which may be null, must outlive it. Throws Unavailable if the system, or the GPU, has
-  // no memory to give.
+  // The GPU, which may be null, must outlive this object. Throws Unavailable if the system or the
+  // GPU has no memory left.
   MemberMemory(SegmentShape shape, uint32_t spins, compute::cuda::Gpu* gpu = nullptr);
   ~MemberMemory();
   MemberMemory(const MemberMemory&) = delete;
   MemberMemory& operator=(const MemberMemory&) = delete;
 
-  // Puts another segment, all zeros, in the old one's place. Throws Unavailable.
+  // Replaces the segment by a new one with zeros. Throws Unavailable.
   void renew();
   SharedMemoryOffer offer() const;
   const SegmentView& view() const { return view_; }
@@ -38,21 +38,23 @@ class MemberMemory {
 
   compute::cuda::Gpu* const gpu_;
   std::unique_ptr<compute::cuda::GpuArray<float>> on_gpu_;  // gradients, then parameters
-  std::unique_ptr<compute::cuda::GpuArray<float>> before_;  // until the next renewal
+  // The old memory, kept until the next renewal.
+  std::unique_ptr<compute::cuda::GpuArray<float>> before_;
   std::string gpu_offer_;
-  mutable bool offered_ = false;  // since the last renewal
+  mutable bool offered_ = false;  // whether it was offered since the last renewal
   SegmentView view_;
   const uint32_t spins_;
   uint64_t nonce_ = 0;
   Descriptor descriptor_;
 };
 
-// The memory that a member offered, mapped by a shard. If it can be opened and has the nonce, both
-// are on one host.
+// The memory that a member offered, mapped by a shard. If the memory can be opened and has the
+// nonce, member and shard are on one host.
 class OfferedMemory {
  public:
-  // `gpu` is the one that keeps the shard; null: none. Throws Invalid with the reason why it cannot
-  // be mapped: another host, or not a segment of this shape, or memory of a GPU without one here.
+  // `gpu` is the shard's GPU; null: none. Throws Invalid with the reason why the memory cannot be
+  // mapped: it is on another host, it is not a segment of this shape, or it is a GPU's memory and
+  // there is no GPU here.
   OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape,
                 compute::cuda::Gpu* gpu = nullptr);
   ~OfferedMemory();

@@ -111,7 +111,7 @@ std::optional<Acknowledgement> decode_acknowledgement(grpc::ByteBuffer& buffer) 
 
 namespace {
 
-// Turns bytes into floats as they come, piece by piece: a number may lie in two of them.
+// Converts bytes to floats piece by piece as they come; a number may be split between two pieces.
 class Bfloat16Reader {
  public:
   explicit Bfloat16Reader(std::span<float> to) : left_(to) {}

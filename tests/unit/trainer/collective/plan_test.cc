@@ -55,7 +55,7 @@ TEST(PlanTest, WhatCannotIsNamed) {
       {plan(2, 2, 2), "one of its 2 members brings, found that member 2 does"},
       {plan(2, 2, ~0u), "found that member 4294967295 does"},
       {from(far, ""), "found step 18446744073709551615, epoch 0 and batch 0"},
-      {from(negative, ""), "from a position that training can have come to"},
+      {from(negative, ""), "from a position that training can have reached"},
       {from({}, "/etc"), "below the job's storage, found \"/etc\""},
       {from({}, "checkpoints/../../other"), "found \"checkpoints/../../other\""}};
   for (const Case& one : cases) {

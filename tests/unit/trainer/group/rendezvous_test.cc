@@ -362,7 +362,7 @@ TEST_F(RendezvousTest, AnElderProcessIsToldThatAYoungerOneHasItsPlace) {
     FAIL() << "expected a rejection";
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), kProtocol);
-    EXPECT_THAT(error.what(), HasSubstr("worker 0, attempt 0, found one whose place a younger"));
+    EXPECT_THAT(error.what(), HasSubstr("worker 0, attempt 0, found one that a younger process"));
   }
   server.update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
   younger->wait(running, {}, milliseconds(10000), milliseconds(60000));

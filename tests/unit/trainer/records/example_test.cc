@@ -195,7 +195,7 @@ TEST(ClassificationExample, SaysWhatIsWrong) {
 TEST(ExampleReader, RefusesWhatIsNoExample) {
   EXPECT_THAT(
       error_of([] { read("no example"); }),
-      HasSubstr("FILE: record 3: expected a tf.train.Example, found 10 bytes that are none"));
+      HasSubstr("FILE: record 3: expected a tf.train.Example, found 10 bytes of something else"));
   const std::string bytes = record_of("detection.tfrecord", 0);
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_NE(error_of([&] { read(bytes.substr(0, size)); }), "no error") << size;

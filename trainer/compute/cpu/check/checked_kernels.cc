@@ -114,8 +114,8 @@ void require_right(InstructionSet set) {
 std::string why_wrong(const Kernels& kernels, InstructionSet set) {
   const Kernels plain = plain_kernels();
   const int64_t lanes = kernels.lanes;
-  // Both numbers of columns have whole vectors and a part of one; the first has an even number of
-  // whole vectors, the second an odd one.
+  // Both numbers of columns consist of whole vectors and a part of a vector; the first has an even
+  // number of whole vectors, the second an odd number.
   for (const Extent& extent : {Extent{5, 3 * lanes - 1, 3, true}, Extent{5, lanes + 1, 3, false}}) {
     for (const Question& question : questions()) {
       if (!question.is_in(kernels)) continue;

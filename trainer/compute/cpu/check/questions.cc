@@ -6,7 +6,7 @@
 namespace muster::compute::cpu {
 namespace {
 
-// The products of `depth` terms, with a transposed where `turned`.
+// The products of `depth` terms; `a` is transposed if `turned`.
 Gemm product(Sheet& s, int64_t depth, bool turned, float* (Sheet::*factor)(int64_t)) {
   Gemm g;
   g.m = s.rows();
@@ -23,7 +23,7 @@ Gemm product(Sheet& s, int64_t depth, bool turned, float* (Sheet::*factor)(int64
   return g;
 }
 
-// Depths of which panels of b are used as they are, copied, and taken in several blocks.
+// Depths for the three cases: panels of b are used in place, copied, or split into several blocks.
 constexpr std::array<int64_t, 3> kDepths{3, 50, 180};
 
 void ask_gemm(Sheet& s) {
@@ -270,7 +270,8 @@ void ask_winograd_kernel_gradient(Sheet& s) {
   s.kernels().winograd_kernel_gradient(tiles(s, 1));
 }
 
-// Windows of 3 x 3, which have code of their own, that stand still or jump, and another one.
+// {size, stride}: windows of 3 x 3, which have their own code, with two strides, and another
+// window.
 constexpr std::array<std::array<int64_t, 2>, 3> kWindows{{{3, 1}, {3, 2}, {2, 1}}};
 
 void ask_depthwise(Sheet& s, void (*kernel)(const DepthwiseRow&)) {
@@ -466,7 +467,7 @@ void ask_squared_error(Sheet& s) {
   s.tell(s.kernels().squared_error(s.columns(), s.row(), s.row(), s.row()));
 }
 
-// A rule with round numbers; with all that a rule may have besides if `full`.
+// A rule with round numbers; `full`: with all optional parts of a rule.
 UpdateRule rule_of(Rule rule, bool full) {
   UpdateRule r;
   r.rule = rule;

@@ -6,8 +6,8 @@
 
 namespace muster::compute::cpu {
 
-// Questions to kernels: work on small inputs, which are the same each time. Two tables answer
-// alike, if both compute right.
+// Questions to kernels: work on small inputs, which are the same each time. Two tables of kernels
+// give the same answers if both compute correctly.
 
 struct Question {
   const char* kernel;  // the kernel's name

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kBehind = 32;  // numbers behind each array: a whole vector of any set
 
-// Arrays are filled with these numbers, each array from another one on.
+// Arrays are filled with these numbers; each array begins at another number.
 std::span<const float> small_numbers() {
   static const auto numbers = [] {
     std::array<float, 1024> some{};
@@ -38,7 +38,8 @@ float from_half(uint16_t half) {
   return number;
 }
 
-// Whether `found` is `expected` but for rounding, of which `share` of the number is allowed.
+// Whether `found` equals `expected` up to rounding; a difference of `share` of the number is
+// allowed.
 bool alike(float expected, float found, float share) {
   if (std::isnan(expected) || std::isnan(found)) return std::isnan(expected) == std::isnan(found);
   return expected == found ||

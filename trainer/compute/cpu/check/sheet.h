@@ -26,8 +26,8 @@ struct Asked {
   Extent extent;
 };
 
-// All memory that a question uses: what a kernel reads and what it writes, so that writing where it
-// must not shows too.
+// All memory that a question uses: what a kernel reads and what it writes. So a write to a wrong
+// place is found too.
 class Sheet {
  public:
   explicit Sheet(const Asked& asked) : asked_(asked) {}
@@ -40,12 +40,13 @@ class Sheet {
   int64_t ld() const { return columns() + asked_.extent.padding; }
   bool accumulate() const { return asked_.extent.accumulate; }
 
-  // Each returns a new array of n numbers, with some more behind them. Those of floats() are
-  // multiples of 1/8 from -2 to 2, so that products and sums of a few have no rounding.
+  // Each function returns a new array of n numbers, with some more after them. The numbers of
+  // floats() are multiples of 1/8 from -2 to 2, so that products, and sums of a few, need no
+  // rounding.
   float* floats(int64_t n);
   float* positive(int64_t n);      // from 1/8 to 2 and 1/8
   float* mostly_zeros(int64_t n);  // at least 0
-  float* thirds(int64_t n);        // thirds of those of floats(), which bfloat16 must round
+  float* thirds(int64_t n);        // a third of each number of floats(), which bfloat16 must round
   // The numbers of floats() as bfloat16: n of them, or n pairs.
   uint16_t* halves(int64_t n);
   float* pairs(int64_t n) { return reinterpret_cast<float*>(halves(2 * n)); }
@@ -55,8 +56,9 @@ class Sheet {
   // Keeps a number that a kernel has returned.
   void tell(double number);
 
-  // Returns in what two sheets of the same question differ: "expected 2, found 3"; "" if in
-  // nothing. Rounding may differ by 1/10,000, and in bfloat16 by a unit in the last place.
+  // Returns the first difference between two sheets of the same question, for example "expected 2,
+  // found 3"; "" if there is none. Rounding may differ by 1/10,000, and in bfloat16 by a unit in
+  // the last place.
   static std::string difference(const Sheet& expected, const Sheet& found);
 
  private:

@@ -11,7 +11,8 @@ namespace muster::compute::cpu {
 #include "trainer/compute/cpu/kernels/kernels.inc"
 
 const Kernels& avx512_bf16_kernels() {
-  // All kernels of avx512 have the same bits here, but for subnormal numbers that become bfloat16.
+  // All kernels give the same bits as the avx512 kernels, except for subnormal numbers that become
+  // bfloat16.
   static constexpr Kernels kTable = table("avx512");
   return kTable;
 }

@@ -11,9 +11,9 @@ enum class InstructionSet;  // instruction_set.h
 
 namespace muster::compute::cpu {
 
-// The inner loops, compiled once for each instruction set from the same source (*.inc) and
-// chosen when an engine is built. Matrices are row-major float32 with a leading dimension in
-// floats. No function allocates; none reads or writes outside the columns that it is given.
+// The inner loops, compiled once for each instruction set from the same source (*.inc) and chosen
+// when an engine is built. Matrices are row-major float32 with a leading dimension in floats. No
+// function allocates memory, and none reads or writes outside the given columns.
 
 // c[i, j] = sum over p of a[i * a_row + p * a_column] * b[p * ldb + j], with one accumulator for
 // each output and p ascending. So it has the same bits as the sparse kernels, which skip zero
@@ -26,14 +26,14 @@ struct Gemm {
   int64_t ldb = 0;
   float* c = nullptr;
   int64_t ldc = 0;
-  bool accumulate = false;  // the sums begin with what c holds
+  bool accumulate = false;  // the sums begin with the content of c
 };
 
 // The nonzero elements of some columns of an activation. counts[block * rows + row] is the number
 // of (feature, value) pairs of a row in a block of kSlot columns; the pairs of all blocks and rows
 // lie one after the other without gaps.
 constexpr int64_t kSlot = 32;
-constexpr int64_t kSlack = 32;  // entries beyond the last: compressing stores whole vectors
+constexpr int64_t kSlack = 32;  // entries after the last one: compressing stores whole vectors
 
 struct NonzeroList {
   int32_t* counts = nullptr;
@@ -41,8 +41,8 @@ struct NonzeroList {
   float* values = nullptr;
 };
 
-// Lists features [begin, end) of x, and the rows in which each is not zero: bit b of
-// masks[f * words + w] says x[32 w + b, f] != 0.
+// Lists features [begin, end) of x, and the rows in which each feature is not zero: bit b of
+// masks[f * words + w] is set if x[32 w + b, f] != 0.
 struct ListNonzeros {
   int64_t rows = 0, begin = 0, end = 0;
   const float* x = nullptr;
@@ -75,8 +75,8 @@ struct SparseWeightGradient {
   int64_t ldg = 0;
 };
 
-// A piece of a tensor before its update. `measure` takes the rule that would move it by -u, one of
-// Adam's; first and second are there for it alone.
+// A piece of a tensor before its update. `measure` uses an Adam rule, which would move the piece by
+// -u; only `measure` uses first and second.
 struct Measurement {
   UpdateRule rule;
   int64_t count = 0;
@@ -104,8 +104,9 @@ struct Normalization {
   float* dbeta = nullptr;
 };
 
-// Row i of the matrix holds what the window covers at place begin + i, places counted along the
-// output's rows: [window_height * window_width * channels] floats, zeros where it leaves the image.
+// Row i of the matrix holds the floats that the window covers at place begin + i (places are
+// counted along the output's rows): [window_height * window_width * channels] floats, with zeros
+// where the window leaves the image.
 struct Patches {
   Sliding sliding;
   int64_t begin = 0, end = 0;
@@ -130,8 +131,8 @@ struct WinogradTiles {
   float* image = nullptr;      // the first square
   int64_t place = 0, row = 0;  // floats from place to place, and from row to row
   float* spectrum = nullptr;   // [tiles][36 planes][channels]
-  int64_t tile = 0;            // floats from tile to tile of it
-  int64_t plane = 0;           // floats from plane to plane
+  int64_t tile = 0;            // floats from tile to tile of the spectrum
+  int64_t plane = 0;           // floats from plane to plane of the spectrum
 };
 
 // A row of the output of a convolution of each channel by itself, [out_width, channels], and its
@@ -145,20 +146,20 @@ struct DepthwiseRow {
   float* dw = nullptr;
 };
 
-// A row of the gradient of its input, [width, channels].
+// A row of the gradient of such a convolution's input, [width, channels].
 struct DepthwiseGradientRow {
   Sliding sliding;
-  // For each row of the window: the row of the output's gradient for which it covers this row of
-  // the input; or zeros, or null, if there is none.
+  // For each row of the window: the row of the output's gradient at which this window row covers
+  // this row of the input; zeros or null if there is no such row.
   const float* const* dy = nullptr;
   const float* w = nullptr;
   float* dx = nullptr;
   bool accumulate = false;
 };
 
-// A tile of values of which only the raw outputs z of a convolution are kept: batch normalization
-// and activation together are y = min(max(z * scale + shift, low), high). All blocks are
-// [places, channels] without gaps, or [channels].
+// A tile of values for which only a convolution's raw outputs z are kept: batch normalization and
+// activation together are y = min(max(z * scale + shift, low), high). All blocks are [places,
+// channels] without gaps, or [channels].
 struct NormalizedTile {
   int64_t places = 0, channels = 0;
   bool half = false;  // z and dy are bfloat16 instead of float
@@ -172,24 +173,26 @@ struct NormalizedTile {
   // where g is dy inside the bounds and 0 elsewhere.
   const float* mean = nullptr;
   float* sums = nullptr;
-  const float* unrounded = nullptr;  // not null: dy, a bfloat16, is rounded from it first
+  // Not null: floats that are first rounded to dy, which is bfloat16.
+  const float* unrounded = nullptr;
   // For the gradient: dz = g * scale - z * slope - offset.
   const float* slope = nullptr;
   const float* offset = nullptr;
   float* dz = nullptr;
-  // For y or dz as bfloat16, laid out as pack_rows() and pack_row_pairs() do: a row has (channels +
-  // 1) / 2 pairs. Either may be null.
+  // Memory for y or dz as bfloat16 in the layouts of pack_rows() and pack_row_pairs(): a row has
+  // (channels + 1) / 2 pairs. Either may be null.
   float* rows = nullptr;
   float* row_pairs = nullptr;
 };
 
-// Mean of each channel and sum of squared distances from it, over `before` places and then those of
-// the tile z.
+// Mean of each channel and sum of squared distances from the mean, over `before` earlier places and
+// the places of the tile z.
 struct TileStatistics {
   int64_t places = 0, channels = 0;
   bool half = false;  // z is bfloat16 instead of float
   void* z = nullptr;
-  const float* unrounded = nullptr;  // not null: z, a bfloat16, is rounded from it first
+  // Not null: floats that are first rounded to z, which is bfloat16.
+  const float* unrounded = nullptr;
   float before = 0;
   float* mean = nullptr;
   float* spread = nullptr;
@@ -209,13 +212,13 @@ struct Kernels {
   int64_t lanes;
 
   void (*gemm)(const Gemm&);
-  // The next five are null in instruction sets without products of bfloat16. In place of a float, a
-  // and b of this product have a pair of bfloat16, of two neighbours along p: k is the number of
-  // pairs. Sums are float32.
+  // The next five are null in instruction sets without products of bfloat16. In gemm_pairs, each
+  // element of a and b is not a float but a pair of bfloat16, two neighbours along p; k is the
+  // number of pairs. Sums are float32.
   void (*gemm_pairs)(const Gemm&);
-  // Round floats, [rows, columns], to pairs of two neighbours in a row, [rows, columns / 2 rounded
-  // up]; and of two neighbours in a column, [rows / 2 rounded up, columns]. What lacks a neighbour
-  // gets zero.
+  // Round floats, [rows, columns], to pairs: pack_rows, of two neighbours in a row, [rows, columns
+  // / 2 rounded up]; pack_row_pairs, of two neighbours in a column, [rows / 2 rounded up, columns].
+  // A number without a neighbour is paired with zero.
   void (*pack_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
                     int64_t ldo);
   void (*pack_row_pairs)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
@@ -223,8 +226,8 @@ struct Kernels {
   // Write y or dz to rows and row_pairs. z and dy must be bfloat16.
   void (*normalized_value_pairs)(const NormalizedTile&);
   void (*normalized_gradient_pairs)(const NormalizedTile&);
-  // Rounds as host::Arithmetic::to_bfloat16 does; `out` is aligned to 2 bytes. With AVX-512 BF16
-  // subnormal numbers are zero for it.
+  // Rounds as host::Arithmetic::to_bfloat16 does; `out` is aligned to 2 bytes. With AVX-512 BF16 it
+  // treats subnormal numbers as zero.
   void (*to_bfloat16)(int64_t n, const float* in, void* out);
   void (*sparse_forward)(const SparseForward&);
   void (*sparse_weight_gradient)(const SparseWeightGradient&);
@@ -233,7 +236,7 @@ struct Kernels {
   void (*convert_bytes)(int64_t n, const uint8_t* in, float scale, float offset, float* out);
   void (*convert_floats)(int64_t n, const float* in, float scale, float offset, float* out);
   int64_t (*count_nonzero)(int64_t n, const float* in);
-  // Returns how many there are.
+  // Returns the number of listed elements.
   int64_t (*list_nonzeros)(const ListNonzeros&);
 
   // out[c, r] = in[r, c].
@@ -248,26 +251,26 @@ struct Kernels {
   // out[c] = sum over rows of in[r, c], rows ascending.
   void (*sum_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out);
 
-  // Copies what the window covers out of an image.
+  // Copies the parts of an image that the window covers to the matrix.
   void (*gather_patches)(const Patches&);
-  // Adds the matrix to the image, to where its elements would have been gathered.
+  // Adds each element of the matrix to the place in the image from which gather_patches copies it.
   void (*scatter_patches)(const Patches&);
   // From image to spectrum: of the input, of the gradient of the output, and of the kernel.
   void (*winograd_input)(const WinogradTiles&);
   void (*winograd_output_gradient)(const WinogradTiles&);
   void (*winograd_kernel)(const WinogradTiles&);
-  // From spectrum to image. The output has `rows` and `columns` from the first square on; nothing
-  // is written beyond them. The input's gradient is added to the image.
+  // From spectrum to image. The output has `rows` rows and `columns` columns from the first square
+  // on; nothing is written outside them. The input's gradient is added to the image.
   void (*winograd_output)(const WinogradTiles&, int64_t rows, int64_t columns);
   void (*winograd_input_gradient)(const WinogradTiles&);
   void (*winograd_kernel_gradient)(const WinogradTiles&);
   void (*depthwise_row)(const DepthwiseRow&);
-  // dw += the gradient that x and dy give.
+  // dw += the gradient of w, computed from x and dy.
   void (*depthwise_weight_gradient_row)(const DepthwiseRow&);
-  // dx (+)= the gradient that dy and w give.
+  // dx (+)= the gradient of x, computed from dy and w.
   void (*depthwise_input_gradient_row)(const DepthwiseGradientRow&);
-  // Pools over the part of the window that lies in the image. The gradients are added to dx; that
-  // of the largest value goes to the first of several equal ones.
+  // Pools over the part of the window that lies in the image. The gradients are added to dx; if
+  // several values are equally the largest, the first one gets the gradient.
   void (*max_pool)(const Pool&);
   void (*max_pool_gradient)(const Pool&);
   void (*average_pool)(const Pool&);
@@ -299,7 +302,7 @@ struct Kernels {
   // out = 1 / sqrt(variance + epsilon)
   void (*inverse_deviation)(int64_t n, const float* variance, float epsilon, float* out);
   void (*normalize)(const Normalization&);
-  // Computes dgamma and dbeta, and dx where it is wanted, through the batch's statistics.
+  // Computes dgamma, dbeta and (unless it is null) dx, through the batch's statistics.
   void (*normalize_gradient)(const Normalization&);
   // dx (+)= dy * gamma * inverse_deviation: the statistics count as constants.
   void (*scale_gradient)(const Normalization&);
@@ -308,7 +311,7 @@ struct Kernels {
   void (*normalized_sums)(const NormalizedTile&);        // adds to sums
   void (*normalized_gradient)(const NormalizedTile&);    // writes dz
   // For one row: out = softmax(x); returns the cross entropy -log(out[label]), 0 where label < 0. A
-  // NaN in x makes both NaN.
+  // NaN in x makes both results NaN.
   float (*softmax)(int64_t n, const float* x, float* out, int64_t label);
   // dx (+)= y * (dy - sum(y * dy)), for one row.
   void (*softmax_gradient)(int64_t n, const float* y, const float* dy, float* dx, bool accumulate);
@@ -322,10 +325,11 @@ struct Kernels {
   // Computes the weights' gradient of each feature, into the one row s.g, and updates that row of u
   // with it (u.columns = s.n; u.rows and u.gradients are ignored).
   void (*sparse_update)(const SparseWeightGradient& s, const Update& u);
-  // Computes the sums of squares of the parameters and of u. They have the same bits for every
-  // vector width, provided that multiply and add are fused.
+  // Computes the sums of squares of the parameters and of u. The sums have the same bits for every
+  // vector width, if multiply and add are fused.
   void (*measure)(const Measurement& m, double* parameters, double* direction);
-  // Returns the sum of squares of the mean gradient after L2 and clip_value, in the same way.
+  // Returns the sum of squares of the mean gradient after L2 and clip_value, with the same bits for
+  // every vector width.
   double (*measure_gradient)(const Measurement& m);
   // state = momentum * state + (1 - momentum) * inverse_rows * batch
   void (*update_state)(int64_t n, float momentum, float inverse_rows, float* state,
@@ -358,15 +362,15 @@ static_assert(sizeof(Kernels) ==
                   sizeof(Kernels::name) + sizeof(Kernels::lanes) + kKernels * sizeof(Kernels::gemm),
               "MUSTER_KERNELS lacks a kernel of the table");
 
-// The compiled variants. Any CPU may call these functions, but it can run only the kernels of the
-// instruction sets that it has.
+// The compiled variants. These functions can be called on any CPU, but a CPU can run only the
+// kernels of its own instruction sets.
 const Kernels& generic_kernels();
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
 const Kernels& avx512_bf16_kernels();
 
-// Returns the kernels for `set`, which this CPU must have. checked_kernels.h has those for
-// host::instruction_set(), which have shown that they compute right.
+// Returns the kernels for `set`, which this CPU must have. checked_kernels.h returns the kernels
+// for host::instruction_set() after a check that they compute correctly.
 const Kernels& kernels(host::InstructionSet set);
 
 }  // namespace muster::compute::cpu

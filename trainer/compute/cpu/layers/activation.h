@@ -7,7 +7,8 @@
 
 namespace muster::compute::cpu {
 
-// These two apply any activation but softmax to a block, with Kernels::bias_* and *_gradient.
+// Apply any activation except softmax, or its gradient, to a block, with Kernels::bias_* and
+// *_gradient.
 void activate(const Kernels& kernels, Activation activation, int64_t rows, int64_t columns,
               float* y, int64_t ldy, const float* bias);
 void activation_gradient(const Kernels& kernels, Activation activation, int64_t rows,

@@ -14,7 +14,7 @@ class BatchNormalizationOperation : public Operation {
         parameters_(layer, node, context),
         features_(parameters_.features()) {
     outer_ = out_.width / features_;
-    // A thread owns features. They are columns of the value if there is only one position.
+    // A thread owns features. Features are columns of the value if there is only one position.
     share_ = outer_ == 1 ? Share::columns : Share::all;
     mean_ = context.arena.add(features_ * 4);
     inverse_ = context.arena.add(features_ * 4);

@@ -4,7 +4,7 @@ namespace muster::compute::cpu {
 namespace {
 
 // Concatenates along the last axis; the axes before it are `outer` pieces of a row. The threads
-// share the rows, as the inputs' columns lie elsewhere in the output.
+// share the rows, because the inputs' columns are at other places in the output.
 class ConcatenateOperation : public Operation {
  public:
   ConcatenateOperation(const Node& node, Context& context)
@@ -59,8 +59,8 @@ class ConcatenateOperation : public Operation {
  private:
   struct Piece {
     ValueBlocks* value;
-    int64_t width;  // of its last axis
-    int64_t at;     // in the output's last axis
+    int64_t width;  // size of the input's last axis
+    int64_t at;     // place in the output's last axis
   };
 
   float* inside(const Piece& piece, Block block, int64_t row, int64_t outer) const {

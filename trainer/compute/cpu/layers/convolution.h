@@ -9,15 +9,15 @@
 
 namespace muster::compute::cpu {
 
-// A convolution by products of matrices. Subclasses say which ones. Forward, threads share the rows
-// of the output of all samples; backward, they share the samples.
+// A convolution by products of matrices, which the subclasses define. Forward, threads share the
+// rows of the output of all samples; backward, they share the samples.
 class ConvolutionOperation : public Operation {
  public:
   struct Kind {
     bool single = false;  // the window has one place and moves by one
     // [channels, filters] that rearrange() writes; 0: one for each place of the window
     int64_t matrices = 0;
-    int64_t lines = 1;  // a thread begins with a row of the output that is a multiple of it
+    int64_t lines = 1;  // a thread begins with an output row that is a multiple of `lines`
   };
   ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context, const Kind& kind);
 
@@ -28,21 +28,21 @@ class ConvolutionOperation : public Operation {
   // Computes the products of some rows of a sample's output. It calls finish() for each stretch of
   // places that is complete.
   virtual void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const = 0;
-  // What forward_lines() reads besides its input.
+  // Returns the accesses of forward_lines() besides its input.
   virtual std::vector<Access> more_accesses() const { return {}; }
   // Rearranges a thread's part of the kernel for backward_samples(), into rearranged.
   virtual void rearrange(const Step& step, TeamThread thread) const = 0;
-  // Computes the part of the weights' gradient, if there is one, that samples [begin, end) give,
-  // and the gradient of their input, if that is needed. The latter is added to what is there if
-  // `accumulate` is set. It calls finish_gradient() once for each place of the input's gradient.
+  // Computes the part of the weights' gradient (if needed) from samples [begin, end), and the
+  // gradient of their input (if needed). With `accumulate`, the input's gradient is added to its
+  // present content. It calls finish_gradient() once for each place of the input's gradient.
   virtual void backward_samples(TeamThread thread, int64_t begin, int64_t end,
                                 bool accumulate) const = 0;
 
-  // Ends the writing of `places` places of the output at `to`: `y` is what begin_write() returned.
+  // Ends the writing of `places` places of the output at `to`; `y` is the result of begin_write().
   // Adds the bias and applies the activation, or adds up the statistics.
   void finish(const Step& step, TeamThread thread, Numbers to, float* y, int64_t places) const;
-  // Ends the writing of `places` places of the input's gradient in the same way, and adds up its
-  // sums, if `sums` is set; `x` is the input there.
+  // Ends the writing of `places` places of the input's gradient in the same way, and adds up the
+  // gradient's sums if `sums` is set; `x` is the input at these places.
   void finish_gradient(TeamThread thread, Numbers x, Numbers to, const float* dx,
                        int64_t places) const;
   // Writes the gradient of the raw output at places [begin, end) of a sample to `to`.
@@ -62,8 +62,8 @@ class ConvolutionOperation : public Operation {
   size_t kernel_offset = 0, bias_offset = 0;
   Block rearranged;  // Kind::matrices
   std::optional<WeightGradient> weights;
-  bool sums = false;  // whether it adds up the sums of its input
-  // Whether the samples are one after the other for it, like the rows of a single one.
+  bool sums = false;  // whether this operation adds up the sums of its input
+  // Whether the operation treats all samples as the rows of one sample.
   const bool joined;
   const int64_t lines_at_once;  // Kind::lines
 
@@ -72,14 +72,15 @@ class ConvolutionOperation : public Operation {
   void run_backward(const Step& step, TeamThread thread, bool accumulate) const;
 };
 
-// By patches, which are what the window covers at some places: a tile of them is a matrix. A
-// convolution of single places reads the image itself.
+// Makes a convolution by patches (the parts of the image under the window); a tile of patches is a
+// matrix. A convolution of single places reads the image itself.
 std::unique_ptr<Operation> make_patch_convolution(const Conv2d& layer, const Node& node,
                                                   Context& context);
-// Without patches, if the strides are 1.
+// Makes a convolution without patches, for strides of 1.
 std::unique_ptr<Operation> make_unit_convolution(const Conv2d& layer, const Node& node,
                                                  Context& context);
-// By fewer products than there are terms, where suits_winograd() says that it pays.
+// Makes a convolution with fewer products than terms, for shapes for which suits_winograd() returns
+// true.
 std::unique_ptr<Operation> make_winograd_convolution(const Conv2d& layer, const Node& node,
                                                      Context& context);
 bool suits_winograd(const Sliding& sliding, int64_t filters);

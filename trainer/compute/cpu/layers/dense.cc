@@ -6,11 +6,11 @@
 namespace muster::compute::cpu {
 namespace {
 
-// A thread owns the kernel's rows of its share of the input's columns, and their slots. They are
-// one stretch of memory that forward, gradients and update read and write in order, and that no
-// other thread touches. (Owning columns needs as little exchange, but then hardware prefetching
-// runs on into the other thread's columns and pulls them over.) The forward product is a sum of the
-// threads' parts; all threads read the whole gradient of the output.
+// A thread owns the kernel's rows for its share of the input's columns, and the slots of these
+// rows. They are one stretch of memory that forward, gradients and update read and write in order,
+// and that no other thread touches. (If threads owned columns, they would exchange as little, but
+// hardware prefetching would run on into the columns of other threads.) The forward product is a
+// sum of the threads' parts; all threads read the whole gradient of the output.
 class DenseOperation : public Operation {
  public:
   DenseOperation(const Dense& dense, const Node& node, Context& context)
@@ -85,8 +85,8 @@ class DenseOperation : public Operation {
   }
 
  private:
-  // The piece of a kernel that is updated at a time: as many columns of dy as stay in the
-  // first-level cache, and as many rows as their pages stay in the translation buffer.
+  // The piece of a kernel for one update: its columns of dy fit in the first-level cache, and the
+  // pages of its rows fit in the translation buffer.
   static constexpr int64_t kPieceRows = 64;
   static constexpr int64_t kPieceColumns = 256;
   static constexpr int64_t kScratch = 16 * kPieceColumns;  // floats of a kernel's gradient
@@ -97,7 +97,7 @@ class DenseOperation : public Operation {
 
   // The factors of a kernel's gradient.
   struct Factors {
-    const float* x;   // own columns
+    const float* x;   // the thread's own columns
     const float* dy;  // all columns
     int64_t ldy;
   };
@@ -118,8 +118,8 @@ class DenseOperation : public Operation {
   }
 
   int64_t row_floats() const { return round_up(units_, kLine); }
-  // The row length of dy. It is not a power of two: else rows of dy would fight for the same sets
-  // of the first-level cache.
+  // The row length of dy. It is not a power of two, because rows of dy would then compete for the
+  // same sets of the first-level cache.
   int64_t dy_floats() const { return round_up(units_, 2 * kLine) + kLine; }
   int64_t part_floats() const { return context_.max_rows * row_floats(); }
 
@@ -186,7 +186,7 @@ class DenseOperation : public Operation {
     update_piece(context_, step, bias_, begin, end);
   }
 
-  // Returns the output's gradient with all of its columns side by side: every thread reads them
+  // Returns the output's gradient with all columns side by side, because every thread reads them
   // many times.
   const float* gather(const Step& step, TeamThread thread) const {
     if (!gathered_) return context_.arena.floats(out_.gradient);
@@ -231,8 +231,8 @@ class DenseOperation : public Operation {
     }
   }
 
-  // Neighbouring rows share vectors here, so it computes the gradient of some rows first and then
-  // updates them in one stretch.
+  // Here neighbouring rows share vectors, so this function first computes the gradient of some rows
+  // and then updates them in one stretch.
   void update_ragged(const Step& step, const Factors& factors, const Piece& piece, float* g) const {
     const bool whole = piece.columns == units_;
     const int64_t ldg = whole ? units_ : round_up(piece.columns, kLine);

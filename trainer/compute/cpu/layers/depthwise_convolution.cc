@@ -8,8 +8,8 @@
 namespace muster::compute::cpu {
 namespace {
 
-// The last rows that a window has passed, where they must be computed first. Rows are asked for
-// from the top to the bottom, and each is computed once.
+// The last rows under a window, for rows that must be computed before they are read. Rows are
+// requested from the top to the bottom, and each row is computed once.
 class RowRing {
  public:
   RowRing(float* memory, int64_t slots, int64_t row, int64_t first)
@@ -30,8 +30,8 @@ class RowRing {
   int64_t next_;
 };
 
-// It goes through the output of a sample row by row. A row of the input's gradient is finished when
-// the last output row whose window covers it has passed.
+// Goes through the output of a sample row by row. A row of the input's gradient is finished after
+// the last output row whose window covers it.
 class DepthwiseOperation : public Operation {
  public:
   DepthwiseOperation(const DepthwiseConv2d& layer, const Node& node, Context& context)
@@ -155,7 +155,7 @@ class DepthwiseOperation : public Operation {
     for (int64_t i = thread.begin(step.rows); i < thread.end(step.rows); ++i) {
       const Numbers x = context_.data(in_, i);
       RowRing in_rows = in_ring(thread, 0), out_rows = out_ring(thread);
-      int64_t finished = 0;  // rows of the input's gradient
+      int64_t finished = 0;  // number of finished rows of the input's gradient
       for (int64_t oy = 0; oy < sliding_.out_height; ++oy) {
         const float* dy = output_gradient(i, oy, out_rows);
         if (weights_) {
@@ -241,10 +241,11 @@ class DepthwiseOperation : public Operation {
   const int64_t kernel_, bias_;     // positions in the layout
   size_t kernel_offset_ = 0, bias_offset_ = 0;
   std::optional<WeightGradient> weights_;
-  bool sums_ = false;  // whether it adds up the sums of its input
+  bool sums_ = false;  // whether this operation adds up the sums of its input
   Block in_ring_, out_ring_, zeros_;
-  Block row_;                                   // each thread's row of floats that become bfloat16
-  mutable std::vector<const float*> pointers_;  // each thread's, to as many rows as the window has
+  Block row_;  // each thread's row of floats before rounding to bfloat16
+  // Each thread's pointers, one for each row of the window.
+  mutable std::vector<const float*> pointers_;
 };
 
 }  // namespace

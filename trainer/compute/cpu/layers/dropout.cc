@@ -60,7 +60,7 @@ class DropoutOperation : public Operation {
   ValueBlocks& in_;
   ValueBlocks& out_;
   const uint64_t layer_;
-  const uint32_t threshold_;  // of 2^24
+  const uint32_t threshold_;  // between 0 and 2^24
   const float scale_;
 };
 

@@ -4,7 +4,7 @@ namespace muster::compute::cpu {
 namespace {
 
 // Each thread converts its columns of every row straight from the data set's memory, and lists the
-// nonzero ones on the way: dense layers use the same columns again.
+// nonzero elements, because dense layers use the same columns again.
 class InputOperation : public Operation {
  public:
   explicit InputOperation(Context& context) : context_(context), out_(context.value(0)) {}
@@ -36,7 +36,7 @@ class InputOperation : public Operation {
     if (out_.sparse) find_nonzeros(context_, out_, step, thread);
   }
 
-  // Samples lie anywhere in memory. Prefetching all of them first hides most of the waiting.
+  // Samples can lie anywhere in memory. A prefetch of all samples hides most of the waiting time.
   static void prefetch(const Step& step, int64_t begin, int64_t end) {
     const int64_t size = element_size(*step.batch);
     for (int64_t row = 0; row < step.rows; ++row) {

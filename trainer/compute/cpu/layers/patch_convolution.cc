@@ -11,8 +11,8 @@ bool is_single(const Window& window) {
          window.strides == std::array<int64_t, 2>{1, 1};
 }
 
-// Patches are made a tile at a time, which stays in the second-level cache. The kernel is a matrix
-// of [window and channels, filters].
+// Patches are made one tile at a time, and a tile stays in the second-level cache. The kernel is a
+// matrix of [window and channels, filters].
 class PatchConvolution : public ConvolutionOperation {
  public:
   PatchConvolution(const Conv2d& layer, const Node& node, Context& context)
@@ -48,13 +48,14 @@ class PatchConvolution : public ConvolutionOperation {
   static constexpr int64_t kLeastPlaces = 96;
   static constexpr int64_t kMostPlaces = 512;
 
-  // Of numbers, as pairs.
+  // Returns the number of pairs for `count` numbers.
   static int64_t half_of(int64_t count) { return (count + 1) / 2; }
 
   float* tile_of(TeamThread thread) const {
     return context.own(tile_, tile_places_ * depth, thread);
   }
-  // Single places give the gradient of a tile, others that of a whole sample.
+  // A convolution of single places computes the gradient of a tile; other convolutions, the
+  // gradient of a whole sample.
   int64_t gradient_floats() const { return pointwise_ ? tile_places_ * depth : in.width; }
 
   // Returns a sample whose rows under output rows [begin, end) can be read; null if single places
@@ -74,7 +75,7 @@ class PatchConvolution : public ConvolutionOperation {
   }
 
   // Returns the patches of places [begin, end) of a sample as a matrix with rows of depth floats.
-  // `image` is what image() has returned for them.
+  // `image` is the result of image() for these places.
   const float* patches(int64_t sample, const float* image, int64_t begin, int64_t end,
                        TeamThread thread) const {
     const Numbers x = context.data(in, sample) + begin * depth;
@@ -119,9 +120,9 @@ class PatchConvolution : public ConvolutionOperation {
     return {reads(packed_, Share::all)};
   }
 
-  // [filters, depth], of which each thread writes some columns. With pairs, a thread's rows of the
-  // kernel become pairs in `rearranged`, and these are turned into turned_, [filters / 2, depth]:
-  // who reads that names `rearranged`.
+  // Writes [filters, depth]; each thread writes some columns. With pairs, a thread's rows of the
+  // kernel become pairs in `rearranged`, and these are transposed into turned_, [filters / 2,
+  // depth]. Phases that read turned_ declare an access to `rearranged`.
   void rearrange(const Step& step, TeamThread thread) const override {
     const int64_t begin = thread.begin(depth, kLine), end = thread.end(depth, kLine);
     const float* w = step.parameters + kernel_offset + begin * filters;
@@ -133,7 +134,7 @@ class PatchConvolution : public ConvolutionOperation {
                       depth);
   }
 
-  // [depth / 2, filters] pairs, of which each thread writes some rows.
+  // Writes [depth / 2, filters] pairs; each thread writes some rows.
   void pack_kernel(const Step& step, TeamThread thread) const {
     const int64_t begin = thread.begin(depth, 2), end = thread.end(depth, 2);
     if (begin < end)
@@ -189,7 +190,7 @@ class PatchConvolution : public ConvolutionOperation {
     return context.own(input_gradient_, gradient_floats(), thread);
   }
 
-  // Pairs are made of few places at a time, whose floats stay in the first-level cache.
+  // Pairs are made for a few places at a time, so that the floats stay in the first-level cache.
   template <typename Function>
   static void for_stretches(int64_t begin, int64_t end, Function function) {
     constexpr int64_t kPlaces = 8;
@@ -247,7 +248,7 @@ class PatchConvolution : public ConvolutionOperation {
     });
   }
 
-  // Adds what a tile of pairs gives to the weights' gradient.
+  // Adds the product of a tile of pairs to the weights' gradient.
   void multiply_weights(TeamThread thread, int64_t places) const {
     kernels.gemm_pairs({depth, filters, half_of(places), left_of(thread), 1, depth,
                         right_of(thread), filters, weights->of(thread), filters, true});
@@ -278,7 +279,7 @@ class PatchConvolution : public ConvolutionOperation {
   }
   float* rows_of(TeamThread thread) const { return context.own(rows_, row_floats(), thread); }
 
-  // Does so for single places, where that is the gradient of the input.
+  // The same for single places, where the patches' gradient is the gradient of the input.
   void tile_gradient(TeamThread thread, int64_t sample, const float* dy, int64_t begin, int64_t end,
                      bool accumulate) const {
     const Numbers to = context.gradient(in, sample) + begin * depth;
@@ -292,12 +293,12 @@ class PatchConvolution : public ConvolutionOperation {
   const bool pairs_;  // products of pairs of bfloat16
   const int64_t tile_places_;
   Block tile_;           // each thread's patches, or their gradient
-  Block image_;          // each thread's sample, where its values must be computed first
+  Block image_;          // each thread's sample, if its values must be computed first
   Block gradient_tile_;  // each thread's gradient of the raw output
-  // Each thread's floats that become bfloat16.
+  // Each thread's floats before rounding to bfloat16.
   Block output_tile_, input_gradient_;
   // Each thread's factors of products as pairs: patches, gradients of two places and of one; and
-  // the kernel, as it is and turned.
+  // the kernel, not transposed and transposed.
   Block left_pairs_, right_pairs_, rows_, packed_, turned_;
 };
 

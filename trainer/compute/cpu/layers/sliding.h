@@ -15,7 +15,7 @@ struct Lines {
 template <typename Function>
 void for_lines(const Sliding& s, int64_t samples, TeamThread thread, Function function,
                int64_t step = 1) {
-  const int64_t steps = (s.out_height + step - 1) / step;  // of a sample
+  const int64_t steps = (s.out_height + step - 1) / step;  // number of steps in a sample
   int64_t at = thread.begin(samples * steps);
   const int64_t end = thread.end(samples * steps);
   while (at < end) {
@@ -28,8 +28,8 @@ void for_lines(const Sliding& s, int64_t samples, TeamThread thread, Function fu
   }
 }
 
-// Each thread's gradient of a kernel and its bias, [rows, columns], of which the last row is the
-// bias's; and their way into the layout.
+// Each thread's gradient of a kernel and its bias, [rows, columns] (the last row is the bias's),
+// and the sum of these gradients into the layout.
 class WeightGradient {
  public:
   // `bias`: -1 for none. `kernel`, `bias`: positions in the layout.

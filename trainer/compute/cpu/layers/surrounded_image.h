@@ -5,10 +5,11 @@
 namespace muster::compute::cpu {
 
 // The samples of a convolution's input as images that are surrounded by the convolution's zeros.
-// Each thread has memory for one, unless a sample of the value can be read as it is.
+// Each thread has memory for one image, unless a sample of the value can be read in place.
 class SurroundedImage {
  public:
-  // `height`, `width`: of the image with its zeros, which are at least those of `sliding`.
+  // `height`, `width`: the size of the image with its zeros, which are at least the zeros of
+  // `sliding`.
   SurroundedImage(Context& context, const ValueBlocks& value, const Sliding& sliding,
                   int64_t height, int64_t width);
 
@@ -19,7 +20,7 @@ class SurroundedImage {
   bool same_layout() const { return same_layout_; }
   int64_t row() const { return width_ * sliding_.channels; }  // floats from row to row
   int64_t floats() const { return height_ * row(); }
-  // Returns how many floats of the image come before the value's first place.
+  // Returns the number of floats in the image before the value's first place.
   int64_t first() const { return sliding_.top * row() + sliding_.left * sliding_.channels; }
 
  private:

@@ -6,14 +6,14 @@
 namespace muster::compute::cpu {
 namespace {
 
-// A window that moves by one place covers, in one of its rows, the window_width * channels floats
-// from a place on, and from the next place on as many. So each row of the window gives a product of
-// matrices that overlap in memory, and there are no patches:
+// If a window moves by one place, each of its rows covers window_width * channels floats from a
+// place on, and at the next position the same number from the next place on. So each row of the
+// window gives a product of matrices that overlap in memory, and there are no patches:
 //   forward: y[row, x] = sum over r of image[row + r, x ...] * kernel[r];
 //   weights: kernel[r]' += sum over all places of image[place + r rows ...] * dy[place];
 //   input: the same as forward, of dy surrounded by zeros with the kernel turned round.
-// The image is surrounded by its zeros first (`padded_width` places a row). dy is laid out with as
-// many places a row: the zeros after a row are those before the next one.
+// The image is surrounded by its zeros first (`padded_width` places a row). dy has the same number
+// of places a row: the zeros after a row are also the zeros before the next row.
 class UnitConvolution : public ConvolutionOperation {
  public:
   UnitConvolution(const Conv2d& layer, const Node& node, Context& context)
@@ -53,8 +53,8 @@ class UnitConvolution : public ConvolutionOperation {
     }
   }
 
-  // [window_height][window_width, from the last column to the first][filters, channels]. A thread
-  // has some places of the window.
+  // [window_height][window_width, from the last column to the first][filters, channels]. Each
+  // thread writes some places of the window.
   void rearrange(const Step& step, TeamThread thread) const override {
     const int64_t wide = sliding.window_width, block = sliding.channels * filters;
     const int64_t places = sliding.window_height * wide;
@@ -82,7 +82,7 @@ class UnitConvolution : public ConvolutionOperation {
     if (in.needs_gradient) input_gradient(thread, sample, dy, accumulate);
   }
 
-  // The places between the rows of dy are zero, so that they do not count.
+  // The places between the rows of dy are zero, so they add nothing.
   void weight_gradient(TeamThread thread, int64_t sample, const float* dy) const {
     const Sliding& s = sliding;
     const float* x = image_.read(thread, sample, 0, s.out_height);
@@ -118,7 +118,7 @@ class UnitConvolution : public ConvolutionOperation {
   const int64_t lead_;  // zeros before dy, in places
   const SurroundedImage image_;
   Block spread_;  // each thread's dy with its zeros
-  Block row_;     // each thread's row of floats that become bfloat16
+  Block row_;     // each thread's row of floats before rounding to bfloat16
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kPlanes = kWinogradPlanes, kTile = kWinogradTile;
 
-// Returns how many tiles cover so many places.
+// Returns the number of tiles that cover `places` places.
 constexpr int64_t tiles_over(int64_t places) {
   return (places + kTile - 1) / kTile;
 }
@@ -49,18 +49,18 @@ class WinogradConvolution : public ConvolutionOperation {
   }
 
  private:
-  // The spectra of input and output of as many tiles take 256 KB; those of the least number, which
-  // more than 227 channels and filters have, take more.
+  // The spectra of input and output of this number of tiles take 256 KB. With more than 227
+  // channels and filters, the result is the smallest number, whose spectra take more.
   int64_t tiles_at_once() const {
     return std::clamp<int64_t>(65536 / (kPlanes * (channels_ + filters)), 8, 64);
   }
-  // A row of tiles, or a part of it. The parts of a row are about equal.
+  // Returns the tiles in a row of tiles, or in a part of a row. The parts of a row are about equal.
   int64_t tiles_across() const {
     const int64_t parts = (tiles_wide_ + tiles_at_once() - 1) / tiles_at_once();
     return (tiles_wide_ + parts - 1) / parts;
   }
-  // The spectrum of a tile takes a line more than needed, so that those of several tiles do not
-  // begin in the same set of the first-level cache.
+  // The spectrum of a tile takes one cache line more than needed, so that the spectra of several
+  // tiles do not begin in the same set of the first-level cache.
   static int64_t tile_floats(int64_t numbers) { return kPlanes * numbers + kLine; }
   int64_t spectra(int64_t numbers) const { return across_ * down_ * tile_floats(numbers); }
   int64_t gradient_row() const { return kTile * tiles_wide_ * filters; }
@@ -72,15 +72,16 @@ class WinogradConvolution : public ConvolutionOperation {
     return {1, count, kernel, kernel_floats_, 3 * kernel_floats_, spectrum, 0, kernel_floats_};
   }
 
-  // Some tiles: rows and columns of them. The first one begins in output row `line` and is tile
-  // `first` of its row.
+  // Some rows and columns of tiles. The first tile begins in output row `line` and is tile `first`
+  // of its row.
   struct Stretch {
     int64_t line, rows, first, columns;
     int64_t tiles() const { return rows * columns; }
   };
 
-  // Calls function(WinogradTiles, row) for each row of tiles of a stretch. `image` is where the
-  // stretch's first square begins, in an image of `channels` with `row` floats from row to row.
+  // Calls function(WinogradTiles, row) for each row of tiles of a stretch. `image` is the beginning
+  // of the stretch's first square, in an image of `channels` channels with `row` floats from row to
+  // row.
   template <typename Function>
   void for_rows(const Stretch& s, int64_t channels, float* image, int64_t row, float* spectrum,
                 Function function) const {
@@ -127,7 +128,7 @@ class WinogradConvolution : public ConvolutionOperation {
     }
   }
 
-  // `y`: where the output's row s.line is written, and `lines - 1` rows after it.
+  // Writes output row s.line and the `lines - 1` rows after it to `y`.
   void forward_stretch(TeamThread thread, const Stretch& s, const float* x, float* y,
                        int64_t lines) const {
     float* input = input_of(thread);
@@ -149,7 +150,7 @@ class WinogradConvolution : public ConvolutionOperation {
 
   float* lines_of(TeamThread thread) const { return context.own(lines_, line_floats(), thread); }
 
-  // [36 planes][filters, channels]. A thread has some planes.
+  // Writes [36 planes][filters, channels]; each thread writes some planes.
   void rearrange(const Step&, TeamThread thread) const override {
     for (int64_t i = thread.begin(kPlanes); i < thread.end(kPlanes); ++i) {
       kernels.transpose(channels_, filters, context.arena.floats(kernel_) + i * kernel_floats_,
@@ -194,7 +195,7 @@ class WinogradConvolution : public ConvolutionOperation {
     }
   }
 
-  // Returns rows [begin, end) of the raw output's gradient, with zeros for what the tiles reach
+  // Returns rows [begin, end) of the raw output's gradient, with zeros where the tiles extend
   // beyond the output.
   float* raw_gradient(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
     const int64_t wide = sliding.out_width;
@@ -232,7 +233,7 @@ class WinogradConvolution : public ConvolutionOperation {
              [&](const WinogradTiles& tiles, int64_t) { kernels.winograd_input_gradient(tiles); });
   }
 
-  // Writes what the image without its zeros has in dx to the gradient of the input, or adds it.
+  // Writes dx, without the border of zeros, to the gradient of the input, or adds it.
   void write_gradient(TeamThread thread, int64_t sample, const float* dx, bool accumulate) const {
     const int64_t count = sliding.width * channels_;
     for (int64_t y = 0; y < sliding.height; ++y) {
@@ -245,15 +246,15 @@ class WinogradConvolution : public ConvolutionOperation {
   }
 
   const int64_t channels_, kernel_floats_;
-  const int64_t tiles_high_, tiles_wide_;  // of a sample
-  const int64_t across_, down_;            // tiles that are taken at once, at most
+  const int64_t tiles_high_, tiles_wide_;  // number of tiles of a sample
+  const int64_t across_, down_;            // the most tiles computed at once
   const SurroundedImage image_;
   Block kernel_;           // the kernel's spectrum
-  Block input_, output_;   // each thread's spectra of the tiles that it takes at once
+  Block input_, output_;   // each thread's spectra of the tiles computed at once
   Block kernel_gradient_;  // each thread's spectrum of the kernel's gradient
   Block output_gradient_;  // each thread's rows of the raw output's gradient, to whole tiles
   Block input_gradient_;   // each thread's gradient of a sample with its zeros
-  Block lines_;            // each thread's rows of floats that become bfloat16
+  Block lines_;            // each thread's rows of floats before rounding to bfloat16
 };
 
 }  // namespace

@@ -10,11 +10,11 @@ namespace muster::compute::cpu {
 // One row of a batch, for its loss.
 struct LossRow {
   const Batch& batch;
-  size_t index;            // of the row in the batch
+  size_t index;            // index of the row in the batch
   const float* y;          // the model's output
   float* dy;               // receives the gradient
-  std::span<float> terms;  // receive the amounts that the row adds to each term
-  int thread;              // the thread that calls
+  std::span<float> terms;  // receives the row's amount of each term
+  int thread;              // number of the calling thread
 };
 
 // A loss that is computed row by row, and divided by the number of rows unless prepare() is

@@ -9,7 +9,7 @@ class SoftmaxCrossEntropyLoss : public RowLoss {
       : RowLoss(context, "softmax cross entropy", 1) {}
 
  private:
-  // The term is 1 where the largest output is the label's.
+  // The term is 1 if the label's output is the largest.
   float one(const LossRow& row) const override {
     const int32_t label = row.batch.labels[row.index];
     const float* y = row.y;

@@ -26,7 +26,7 @@ struct SsdObjective::Targets {
   std::vector<float> class_weights, codes, code_weights;
 };
 
-// Decides what the anchors of an image are to be taught. It allocates its memory once.
+// Decides the targets of an image's anchors. A Teacher allocates its memory once.
 class SsdObjective::Teacher {
  public:
   Teacher(const SsdLoss& loss, const std::vector<float>& anchors, size_t most_objects)
@@ -63,7 +63,7 @@ class SsdObjective::Teacher {
   std::vector<float> weights_;
 };
 
-// The memory that one thread needs for the loss of an image. It is allocated once.
+// The memory that one thread needs for the loss of an image, allocated once.
 class SsdObjective::Workspace {
  public:
   Workspace(const SsdLoss& loss, const std::vector<float>& anchors)
@@ -90,7 +90,7 @@ class SsdObjective::Workspace {
     std::ranges::fill(class_scales_, 0.0f);
     std::ranges::fill(code_scales_, 0.0f);
     double classification = 0, localization = 0;
-    // Mining leaves NaN out: without this, a network that has diverged would have no loss.
+    // Mining leaves NaN out, so a network that has diverged would have no loss without this loop.
     for (const float class_loss : class_losses_)
       if (std::isnan(class_loss)) classification = class_loss;
     for (const int32_t selected : miner_.select(decoded_, class_losses_, targets.matches)) {

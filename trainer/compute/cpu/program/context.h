@@ -19,14 +19,14 @@ inline int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-// The list of the nonzero elements of an activation. It is kept where a product with the activation
-// may be cheaper without the zeros. Each thread lists its share of the columns.
+// The list of the nonzero elements of an activation. The list is kept if a product with the
+// activation may be cheaper without the zeros. Each thread lists its share of the columns.
 struct SparseValue {
   Block counts, indices, values;  // each thread's part, `*_stride` apart
   int64_t counts_stride = 0, entries_stride = 0;
   Block masks;
   int64_t words = 0;
-  Block nonzeros;       // one count a thread, kLine int32 apart
+  Block nonzeros;       // one count for each thread, kLine int32 apart
   bool active = false;  // decided between steps
 
   NonzeroList of(const Arena& arena, TeamThread thread) const {
@@ -44,15 +44,16 @@ class NormalizedValue;  // normalized_value.h
 // write.
 struct ValueBlocks {
   int64_t width = 0;
-  int64_t stride = 0;  // numbers from row to row, of the whole or of a plane
+  int64_t stride = 0;  // numbers from row to row, in the whole value or in a plane
   int64_t plane = 0;   // floats from thread to thread; 0: not in planes
   bool needs_gradient = false;
-  bool gradient_written = false;  // while the backward program is built: a second writer adds
-  bool half = false;              // data and gradient are bfloat16; only of normalized values
+  // Used while the backward program is built: a second writer adds to the gradient.
+  bool gradient_written = false;
+  bool half = false;  // data and gradient are bfloat16; only of normalized values
   Block data, gradient;
   std::unique_ptr<SparseValue> sparse;
-  // Set where `data` holds the raw outputs of a convolution, of which readers compute the value.
-  // Only convolutions meet such values.
+  // Set if `data` holds the raw outputs of a convolution, from which readers compute the value.
+  // Only convolutions read or write such values.
   std::unique_ptr<NormalizedValue> normalized;
   ValueBlocks();
   ValueBlocks(ValueBlocks&&) noexcept;
@@ -69,13 +70,14 @@ struct Context {
   uint64_t seed = 1;
   bool pairs = false;  // products with bfloat16 values are products of pairs (Kernels::gemm_pairs)
   std::vector<Fusion> fusions;
-  std::vector<ValueBlocks> values;  // by Value::memory
+  std::vector<ValueBlocks> values;  // the index is Value::memory
 
   // Returns the memory of a value of the graph.
   ValueBlocks& value(int index) {
     return values[static_cast<size_t>(graph.values[static_cast<size_t>(index)].memory)];
   }
-  // Returns the memory of what a convolution computes: its output, or of a fusion the last one's.
+  // Returns the memory of the value that a convolution's operation computes; see
+  // compute::output_of.
   ValueBlocks& output_of(const Node& convolution);
   // Adds a block of `floats` for each thread; thread i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
@@ -91,16 +93,17 @@ struct Context {
   Numbers gradient(const ValueBlocks& value, int64_t sample) const {
     return Numbers{arena.floats(value.gradient), value.half} + sample * value.stride;
   }
-  // Returns the pointer p for which p[row * value.stride + column] is an element of the thread's
-  // own columns; of any column, if the value is not in planes.
+  // Returns the pointer p such that p[row * value.stride + column] is an element of the thread's
+  // own columns or, if the value is not in planes, of any column.
   float* own_columns(Block block, const ValueBlocks& value, TeamThread thread) const {
     const int64_t shift =
         value.plane == 0 ? 0 : thread.index * value.plane - thread.begin(value.width, kLine);
     return arena.floats(block) + shift;
   }
-  // Returns the position in layout().tensors().
+  // Returns the tensor's position in layout().tensors().
   int64_t tensor_index(const std::string& name) const;
-  // Returns whether the next writer of this gradient must add to it, and marks it as written.
+  // Returns whether the next writer of this gradient must add to it, and marks the gradient as
+  // written.
   bool claim_gradient(ValueBlocks& value) {
     const bool accumulate = value.gradient_written;
     value.gradient_written = true;

@@ -4,7 +4,7 @@
 
 namespace muster::compute::cpu {
 
-// The four tensors of a layer of batch normalization, and what a step does with them.
+// The four tensors of a batch normalization layer, and their updates in a step.
 class NormalizationParameters {
  public:
   enum Tensor { kGamma, kBeta, kMean, kVariance };
@@ -19,10 +19,10 @@ class NormalizationParameters {
   float* gradient(const Step& step, Tensor which) const { return step.gradients + offset(which); }
 
   // Keeps rows x mean and rows x variance of features [begin, end) as the gradients of the moving
-  // statistics, and updates those if the step trains. `mean` and `variance` are of the batch, over
-  // `places` places of each sample, and begin with feature `begin`. The variance gets Bessel's
-  // correction, because the moving statistics estimate that of the population. The optimizer
-  // divides by all replicas' rows.
+  // statistics, and updates the moving statistics if the step trains. `mean` and `variance` are the
+  // batch's, over `places` places of each sample, and begin with feature `begin`. The variance gets
+  // Bessel's correction, because the moving statistics estimate the variance of the population. The
+  // optimizer divides by the rows of all replicas.
   void keep_statistics(const Step& step, int64_t places, int64_t begin, int64_t end,
                        const float* mean, const float* variance) const;
   // Updates features [begin, end) of gamma and beta by their gradients, if the step trains.

@@ -7,7 +7,7 @@
 
 namespace muster::compute::cpu {
 
-// Numbers of an activation or of its gradient as they lie in memory: floats, or bfloat16.
+// Numbers of an activation or of its gradient in memory: floats, or bfloat16.
 struct Numbers {
   void* at = nullptr;
   bool half = false;  // bfloat16
@@ -19,10 +19,10 @@ struct Numbers {
   float* floats() const { return static_cast<float*>(at); }
 };
 
-// These two surround the code that writes `count` numbers. begin_write() returns where to write
-// them as floats: at their place, or in `scratch`, which has as many floats. With `keep`, it holds
-// what the numbers are now. end_write() takes what that code has written;
-// NormalizedValue::add_statistics() and add_sums() do so too.
+// begin_write() and end_write() surround the code that writes `count` numbers. begin_write()
+// returns the memory in which to write them as floats: the numbers' own place, or `scratch`, which
+// has `count` floats. With `keep`, this memory holds the present numbers. end_write() stores the
+// written floats; NormalizedValue::add_statistics() and add_sums() also do this.
 inline float* begin_write(Numbers to, float* scratch, int64_t count, bool keep) {
   if (!to.half) return to.floats();
   if (keep) host::arithmetic().from_bfloat16(count, to.at, scratch);

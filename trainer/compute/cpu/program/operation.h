@@ -17,7 +17,7 @@ class Operation {
   virtual void backward(Program& program) = 0;
 };
 
-// One file a kind.
+// Each kind has its own file.
 std::unique_ptr<Operation> make_operation(const Dense&, const Node& node, Context& context);
 std::unique_ptr<Operation> make_operation(const ActivationLayer&, const Node& node,
                                           Context& context);
@@ -37,7 +37,7 @@ std::unique_ptr<Operation> make_operation(const Flatten&, const Node& node, Cont
 std::unique_ptr<Operation> make_operation(const Reshape&, const Node& node, Context& context);
 
 // Makes the operation that writes the batch's rows as floats to value 0, and lists their nonzero
-// elements where another operation needs that list.
+// elements if another operation needs this list.
 std::unique_ptr<Operation> make_input(Context& context);
 
 // Computes the loss of a batch and the gradient of values[graph.output].
@@ -47,16 +47,15 @@ class LossOperation : public Operation {
   // adds the other fields.
   virtual LossSums sums(int64_t rows) const = 0;
   // Prepares for the batch of the next run, and returns the number by which its loss and gradients
-  // are divided. It is called once before each run, and its result must follow from the batch
-  // alone.
+  // are divided. It is called once before each run, and its result must depend on the batch alone.
   virtual double prepare(const Batch& batch) = 0;
 };
 
-// One file a kind.
+// Each kind has its own file.
 std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
-// Throws Invalid where the model's output does not fit the anchors.
+// Throws Invalid if the model's output does not fit the anchors.
 std::unique_ptr<LossOperation> make_loss(const SsdLoss& loss, Context& context);
 
 // Adds accesses to a list.

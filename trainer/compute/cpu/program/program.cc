@@ -25,7 +25,7 @@ uint64_t ticks_now() {
 
 bool conflict(const Access& a, const Access& b) {
   if (!(a.write || b.write)) return false;
-  // Shares of different blocks in the same memory do not fit together.
+  // A thread's shares of different blocks in the same memory lie at different places.
   if (a.block.begin != b.block.begin || a.block.end != b.block.end)
     return a.block.begin < b.block.end && b.block.begin < a.block.end;
   return a.share != b.share || a.share == Share::all;
@@ -36,7 +36,7 @@ int64_t with_gap(int64_t bytes) {
   return (bytes + 63) / 64 * 64 + 64;
 }
 
-// Returns the lowest place for a block, beside those that are in use with it.
+// Returns the lowest place for a block beside the blocks that are in use at the same time.
 int64_t lowest_place(const Temporary& block,
                      const std::vector<std::pair<Temporary, Block>>& placed) {
   std::vector<Block> in_use;
@@ -116,7 +116,7 @@ void Program::run(const Step& step, TeamThread thread, Team& team, uint64_t* tic
   }
 }
 
-// Calls on_complete on the last thread that comes here.
+// The last thread that calls this function calls on_complete.
 void Program::tell(const Step& step, TeamThread thread, size_t phase) const {
   if (step.arrivals[phase].fetch_add(1) + 1 < thread.count) return;
   step.arrivals[phase] = 0;

@@ -25,7 +25,7 @@ struct Step {
   float* parameters = nullptr;
   float* gradients = nullptr;
   // Set only by train(): the rule of each tensor of the layout, the slots of its formula, and the
-  // moving average. Null where only gradients are wanted.
+  // moving average. Null if only gradients are computed.
   const UpdateRule* rules = nullptr;
   float* slots[2] = {nullptr, nullptr};
   float* average = nullptr;
@@ -41,17 +41,17 @@ struct Block {
   explicit operator bool() const { return begin >= 0; }
 };
 
-// A block that is in use from one moment to another, both included. Blocks of which none is in use
-// with the other may have the same memory.
+// A block that is in use from one moment to another, both included. Blocks that are never in use at
+// the same time may share memory.
 struct Temporary {
   int64_t bytes = 0;
   int first = 0, last = 0;
 };
 
 // Blocks of one allocation, zero at start, aligned to cache lines or to pages. A large allocation
-// (M_MMAP_THRESHOLD and more) is mapped, not cleared. There, memory that nobody has written costs
-// neither space nor time: rows beyond those of any batch, and the blocks that only training needs
-// when there is no training.
+// (M_MMAP_THRESHOLD and more) is mapped, not cleared. Then memory that nobody has written costs
+// neither space nor time, for example rows that no batch has, and the blocks for training when
+// there is no training.
 class Arena {
  public:
   static constexpr int64_t kPage = 4096;
@@ -74,7 +74,7 @@ class Arena {
 
   int64_t size_ = 0;
   std::unique_ptr<char, Free> memory_;
-  char* begin_ = nullptr;  // the first page of it
+  char* begin_ = nullptr;  // the first page of the allocation
 };
 
 // The part of a block that a thread touches in a phase: its share of the columns (of the value that
@@ -118,7 +118,7 @@ class Program {
   void tell(const Step& step, TeamThread thread, size_t phase) const;
 
   std::vector<Phase> phases_;
-  std::vector<Access> open_;  // since the last barrier
+  std::vector<Access> open_;  // accesses since the last barrier
 };
 
 }  // namespace muster::compute::cpu

@@ -7,7 +7,7 @@
 
 namespace muster::compute::cuda {
 
-// Returns what the softmax of x / logit_scale needs: the largest of x, and the sum of
+// Returns the two numbers for the softmax of x / logit_scale: the largest of x, and the sum of
 // exp((x - largest) / logit_scale).
 MUSTER_INLINE SoftmaxScale softmax_scale(const float* x, int64_t count, float logit_scale) {
   SoftmaxScale scale{x[0], 0.0f};

@@ -5,9 +5,10 @@
 
 namespace muster::compute::cuda {
 
-// The loss of a single-shot detector, step by step. What a step computes is said by the class or
-// the function of trainer/detection that does it on the host. Here the losses of anchors are added
-// up in float32, and there in float64: where two are nearly the same, another one may be harder.
+// The loss of a single-shot detector, step by step. Each step is documented at the class or
+// function of trainer/detection that does the same on the host. Here the losses of anchors are
+// added up in float32, on the host in float64: if two losses are nearly equal, the GPU may find
+// another anchor harder than the host.
 
 MUSTER_INLINE detection::Box box_in(const float* box) {
   return {box[0], box[1], box[2], box[3]};
@@ -19,26 +20,26 @@ MUSTER_INLINE void write_box(const detection::Box& box, float* to) {
   to[3] = box.xmax;
 }
 
-// Memory for each anchor of each image, [rows, count], and what is the same for all images.
+// Memory for each anchor of each image, [rows, count], and data that are the same for all images.
 struct Anchors {
   int64_t count;
   const float* boxes;    // [count, 4]
   int32_t* matches;      // the matched object, kUnmatched or kIgnored
-  int32_t* claimed_by;   // the object that claims it, or kUnmatched
+  int32_t* claimed_by;   // the object that claims the anchor, or kUnmatched
   int32_t* labels;       // the logit that should be large
-  int32_t* ranks;        // among the anchors by falling loss
+  int32_t* ranks;        // the anchor's rank by falling loss
   int32_t* by_rank;      // the anchor of each rank
   int32_t* states;       // kUndecided, kSelected, ...
   int32_t* decisions;    // the next states
-  float* similarities;   // to the matched object
-  float* class_weights;  // the loss is multiplied by it, as code_weights
+  float* similarities;   // similarity to the matched object
+  float* class_weights;  // factor of the class loss (code_weights: of the code loss)
   float* code_weights;
   float* codes;  // [rows, count, 4], the matched object's
   float* class_losses;
   float* code_losses;
-  float* boxes_found;   // [rows, count, 4], the decoded predictions, upright
-  float* areas;         // theirs; 0 where the box neither suppresses nor is suppressed
-  float* class_scales;  // the gradients are multiplied by it; 0 for an anchor that is left out
+  float* boxes_found;  // [rows, count, 4], the decoded predictions, upright
+  float* areas;  // areas of the predicted boxes; 0: the box neither suppresses nor is suppressed
+  float* class_scales;  // factor of the gradients; 0 for an anchor that is left out
   float* code_scales;
 };
 

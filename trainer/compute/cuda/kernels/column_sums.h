@@ -5,11 +5,12 @@
 
 namespace muster::compute::cuda {
 
-// Sums over the rows of a matrix, for each column, in two kernels, so that their order depends on
-// the shape alone: the first writes sums of parts of the rows, the second adds up the parts.
+// Sums over the rows of a matrix, for each column, by two kernels, so that the order of the
+// additions depends on the shape alone: the first writes sums of parts of the rows, the second adds
+// up the parts.
 
-// How fine a matrix is cut up: each thread has so many rows at least, and there are about so many
-// blocks, as many as a large GPU runs at once, so that all end together.
+// How finely a matrix is cut: the minimum of rows for each thread, and the approximate number of
+// blocks. A large GPU runs this number of blocks at once, so that all blocks end together.
 struct Grain {
   int rows = 8, blocks = 512;
 };
@@ -20,7 +21,7 @@ struct Cut {
   int rows, columns;
   int lanes, strips;
   int tiles;      // blocks side by side
-  int part_rows;  // of a part; the last may have less
+  int part_rows;  // rows of a part; the last part may have fewer
   int parts;
 
   Grain grain;
@@ -42,7 +43,7 @@ struct Cut {
   }
   MUSTER_INLINE Shape shape() const { return {int64_t{parts} * tiles}; }
   MUSTER_INLINE int first_row(int block) const { return block / tiles * part_rows; }
-  // Returns a number of parts that fewer rows do not exceed.
+  // Returns an upper bound for the number of parts, which also holds for fewer rows.
   int most_parts() const {
     const int by_blocks = tiles_of(grain.blocks, tiles);
     const int by_rows = tiles_of(rows, grain.rows * strips);
@@ -51,7 +52,7 @@ struct Cut {
 };
 
 // Runs block `index` of a cut's parts * tiles blocks. make(column) returns a function add(row,
-// sums), which adds to the K packs `sums` what the row has in columns [column, column + N). Then
+// sums), which adds the row's values in columns [column, column + N) to the K packs `sums`. Then
 // finish(part, column, total) is called for each column of the block's part, and total(k) returns a
 // sum.
 template <int N, int K, class Block, class Make, class Finish>
@@ -98,7 +99,7 @@ MUSTER_INLINE Shape blocks_for_columns(int64_t columns) {
   return {quotient_up(columns, kJoined)};
 }
 
-// add(sums, part, column) adds to K sums what a part has; then finish(column, total) is called for
+// add(sums, part, column) adds a part's values to K sums; then finish(column, total) is called for
 // each column of this block, and total(k) returns a sum over the parts.
 template <int K, class Block, class Add, class Finish>
 MUSTER_INLINE void join_parts(Block& block, int parts, int columns, Add add, Finish finish) {

@@ -4,7 +4,7 @@
 
 namespace muster::compute::cuda {
 
-// out[r, c] = in[starts[r] + c] * scale + offset; without `starts` the rows follow each other.
+// out[r, c] = in[starts[r] + c] * scale + offset; without `starts` the rows are contiguous.
 struct Convert {
   int64_t rows, columns;
   const uint64_t* starts;
@@ -36,8 +36,8 @@ struct ConvertFloats : Convert {
   }
 };
 
-// Copies from the host's memory, in which the GPU reads, to its own: a copy by cudaMemcpy takes
-// longer to begin. The sizes are multiples of 4 bytes.
+// Copies from the host's memory, which the GPU can read, to the GPU's memory. A copy by cudaMemcpy
+// would take longer to begin. The sizes are multiples of 4 bytes.
 struct Fetch {
   struct Piece {
     const void* from;

@@ -7,15 +7,15 @@
 
 namespace muster::compute::cuda {
 
-// Dense layers with little to compute, which take as long as kernels take to begin and to wait for
-// memory: one kernel for the forward pass and one for the backward pass. Sums are in an order that
-// depends on the shapes alone.
+// Small dense layers, for which starting kernels and waiting for memory takes most of the time: so
+// there is one kernel for the forward pass and one for the backward pass. The order of sums depends
+// on the shapes alone.
 
 constexpr int64_t kMostDenseRows = 64;
-// Above this, reading a matrix once for every tile takes longer than what is saved.
+// Above this limit, reading a matrix once for every tile costs more time than it saves.
 constexpr int64_t kMostDenseMultiplications = int64_t{1} << 25;
-// The most features, and the most units. Then 32 bits hold any index, also one beyond a matrix's
-// end.
+// The largest number of features, and of units. With this limit 32 bits hold any index, also an
+// index after the end of a matrix.
 constexpr int64_t kMostDenseWidth = int64_t{1} << 20;
 MUSTER_INLINE bool is_small_dense(int64_t rows, int64_t features, int64_t units) {
   return rows <= kMostDenseRows && features <= kMostDenseWidth && units <= kMostDenseWidth &&
@@ -24,7 +24,7 @@ MUSTER_INLINE bool is_small_dense(int64_t rows, int64_t features, int64_t units)
 
 // A product of [rows, inner] and [inner, columns] is cut into tiles, one for a block. Its threads
 // are in slices, each of which adds up its share of `inner` for the whole tile; a thread has
-// kThreadRows rows and 4 columns of it.
+// kThreadRows rows and 4 columns of the tile.
 struct DenseTile {
   static constexpr int32_t kThreadRows = 4;
   static constexpr int32_t kRowGroups = 2;
@@ -35,11 +35,11 @@ struct DenseTile {
   static constexpr int32_t kThreads = kBlockThreads;
   static constexpr int32_t kPositions = kRowGroups * kColumnGroups;
   static constexpr int32_t kSlices = kThreads / kPositions;
-  // The slices are added up in so many parts, one for a thread and an output.
+  // The number of parts in which the slices are added up: one part for each thread and output.
   static constexpr int32_t kParts = kThreads / kOutputs;
 
-  // The sums of all threads are [kThreadRows * 4, kThreads], with gaps that spread what is read at
-  // once over the banks; the parts lie behind them.
+  // The sums of all threads are [kThreadRows * 4, kThreads], with gaps that spread simultaneous
+  // reads over the banks; the parts lie after the sums.
   static constexpr int32_t kStride = kThreads + kPositions;
   static constexpr int32_t kSums = kThreadRows * 4 * kStride;
   static constexpr int32_t kFloats = kSums + kThreads;
@@ -62,15 +62,15 @@ struct DenseMatrix {
   int32_t rows, columns;
 
   MUSTER_INLINE bool in_fours() const { return cuda::in_fours(data, columns); }
-  // Returns four numbers of a row, and zeros beyond its end or where there is no such row.
+  // Returns four numbers of a row; zeros after the end of the row, or if there is no such row.
   template <bool aligned>
   MUSTER_INLINE Four load(int32_t row, int32_t column) const {
     return load_four<aligned>(data + (row * columns + column), row < rows ? columns - column : 0);
   }
 };
 
-// The left factors of products: a thread reads much by load() before it waits, and then computes
-// the factors from it by compute().
+// The left factors of products: a thread first loads several numbers with load(), without waiting,
+// and then computes the factors with compute().
 struct DenseInput {
   using Loaded = Four;
   DenseMatrix x;
@@ -114,7 +114,8 @@ struct DenseSlope {
 };
 
 // A thread's share of a product: 4 columns of left * right, or of left * right', for kThreadRows
-// rows, where it has the groups of 4 numbers of `inner` that begin at `first`, `first` + kStep, ...
+// rows. The thread's share is the groups of 4 numbers of `inner` that begin at `first`, `first` +
+// kStep, ...
 template <int32_t at_once, bool transposed>
 struct DenseShare {
   static constexpr int32_t kRows = DenseTile::kThreadRows;
@@ -141,7 +142,7 @@ struct DenseShare {
       MUSTER_UNROLL_ALL
       for (int32_t n = 0; n < at_once; ++n) {
         const int32_t k = begin + n * kStep;
-        // In place of a row or column beyond the end the last one is read, and not used.
+        // For a row or column after the end, the last one is read and not used.
         for (int32_t i = 0; i < kRows; ++i)
           loaded[n][i] = left.template load<left_aligned>(smaller(row + i, left.rows() - 1), k);
         for (int32_t j = 0; j < 4; ++j) {
@@ -167,8 +168,8 @@ struct DenseShare {
   }
 };
 
-// Computes the tile of left * right, or of left * right', that is the block's, where `index` counts
-// the tiles. It calls prior(row, column) for each element before it computes, and finish(row,
+// Computes the block's tile of left * right, or of left * right'; `index` is the number of the
+// tile. For each element, prior(row, column) is called before the computation, and finish(row,
 // column, sum, prior's result) after it.
 template <int32_t at_once, bool transposed, class Block, class Left, class Prior, class Finish>
 MUSTER_INLINE void dense_product(Block& block, float* memory, int32_t index, const Left& left,
@@ -183,7 +184,7 @@ MUSTER_INLINE void dense_product(Block& block, float* memory, int32_t index, con
   const auto first_column = [=](int32_t position) {
     return index / row_tiles * Tile::kColumns + position % Tile::kColumnGroups * 4;
   };
-  // An output is a position in the tile and one of the numbers that a thread has there.
+  // An output is given by a position in the tile and one of a thread's numbers at this position.
   const auto with_output = [=](int32_t output, auto use) {
     const int32_t position = output % Tile::kPositions, number = output / Tile::kPositions;
     const int32_t row = first_row(position) + number / 4;
@@ -252,8 +253,8 @@ struct DenseForward {
   }
 };
 
-// With g = dy * activation'(y): dw = x' g, db = the sums of g over the rows, and dx (+)= g w'. What
-// is null is not computed; db is null if dw is.
+// With g = dy * activation'(y): dw = x' g, db = the sums of g over the rows, and dx (+)= g w'. A
+// null result is not computed; if dw is null, db must be null.
 struct DenseBackward {
   int32_t rows, features, units;
   Activation activation;
@@ -274,7 +275,7 @@ struct DenseBackward {
                                     : DenseWeightTile::kFloats;
     float* memory = block.template shared<kFloats>();
     const auto index = static_cast<int32_t>(block.index());
-    // The slope of a linear layer needs no y, and what is read in its place is soon at hand.
+    // The slope of a linear layer needs no y; dy, which is read instead, is needed anyway.
     const float* outputs = activation == Activation::linear ? dy : y;
     const DenseSlope g{{dy, rows, units}, {outputs, rows, units}, activation};
     if (index < input_blocks()) return input_gradient(block, memory, index, g);
@@ -282,7 +283,7 @@ struct DenseBackward {
   }
 
  private:
-  // The bias is the weights of one feature more, which is always 1.
+  // The bias is treated as the weights of one more feature, which is always 1.
   MUSTER_INLINE int32_t weight_rows() const { return features + (db == nullptr ? 0 : 1); }
   MUSTER_INLINE int32_t input_blocks() const {
     if (dx == nullptr) return 0;
@@ -308,8 +309,8 @@ struct DenseBackward {
         });
   }
 
-  // The tile's factors are in the shared memory. A thread has kEach features and every 32nd unit:
-  // neighbours write next to each other, wherever the parameters lie.
+  // The tile's factors are in the shared memory. A thread has kEach features and every 32nd unit,
+  // so that neighbouring threads write next to each other.
   template <class Block>
   MUSTER_INLINE void weight_gradient(Block& block, float* memory, int32_t index,
                                      const DenseSlope& g) const {
@@ -326,7 +327,7 @@ struct DenseBackward {
     const bool aligned = in.in_fours() && g.in_fours();
     block.each([&](int64_t one) {
       const auto thread = static_cast<int32_t>(one);
-      // Up to 32 rows, only half as much is loaded.
+      // With up to 32 rows, only half as much is loaded.
       const auto load = [&](auto most_rows) {
         if (aligned) {
           load_factors<true, most_rows>(thread, in, first_feature, inputs, g, first_unit, slopes);

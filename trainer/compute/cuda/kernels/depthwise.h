@@ -6,19 +6,19 @@
 namespace muster::compute::cuda {
 
 // Convolutions of each channel by itself, with w, [window, channels]. A thread computes a run of
-// neighbouring places, of one line or of two, for a pack of channels. For windows of 3 x 3 with one
-// stride in both directions the loops are known where the kernels are compiled: a thread loads all
-// that its run reads before it waits for any of it, and keeps it in registers.
+// neighbouring places, of one line or of two, for a pack of channels. For windows of 3 x 3 with the
+// same stride in both directions, the loops are known at compile time: a thread starts all loads of
+// its run before it waits for one, and keeps the values in registers.
 
 // A window's width and height, and its stride; 0: any.
 template <int Size, int Stride>
 struct FixedWindow {
   static constexpr int kSize = Size, kStride = Stride;
-  // The places of a line that the windows of neighbouring places cover.
+  // The number of places of a line that the windows of `places` neighbouring places cover.
   static constexpr int covered(int places) { return (places - 1) * Stride + Size; }
 };
 
-// Calls function(FixedWindow, Fixed<N>, a, b), with what with_packs gives.
+// Calls function(FixedWindow, Fixed<N>, a, b), with N, a and b from with_packs.
 template <class Function>
 MUSTER_INLINE void with_window(const Slide& s, const Numbers& a, const Numbers& b,
                                Function function) {
@@ -33,7 +33,7 @@ MUSTER_INLINE void with_window(const Slide& s, const Numbers& a, const Numbers& 
   });
 }
 
-// Runs of places, for packs of channels: kPlaces of each of `lines` lines.
+// Runs of places, for packs of channels: kPlaces places in each of `lines` lines.
 struct Runs {
   static constexpr int kPlaces = 4;
 
@@ -56,13 +56,13 @@ struct Runs {
       function(place, channel);
     });
   }
-  // Returns how many numbers lie before the place's channel.
+  // Returns the number of numbers before this channel of the place.
   MUSTER_INLINE int at(Place place, int channel) const {
     return ((place.sample * height + place.y) * width + place.x) * channels + channel;
   }
 };
 
-// A reader of what is not normalized.
+// A reader of values that are not normalized.
 struct Same {
   template <int N>
   MUSTER_INLINE Pack<N> operator()(const Pack<N>& pack) const {
@@ -70,13 +70,14 @@ struct Same {
   }
 };
 
-// `Lines` x `Places` neighbouring places of an image. For those outside of it the nearest ones are
-// loaded, so that no load waits for a decision, and zeros are read. Numbers of bfloat16 are loaded
-// at once and kept as they lie in memory, floats line by line: registers are few.
+// `Lines` x `Places` neighbouring places of an image. For places outside the image, the nearest
+// places are loaded, so that no load waits for a decision; read() returns zeros for them. bfloat16
+// numbers are all loaded at once and kept in the format of memory; floats are loaded line by line,
+// because there are few registers.
 template <class From, int N, int Lines, int Places>
 class Patch {
  public:
-  // (y, x) is the first place; `before` are the numbers before the sample's channel.
+  // (y, x) is the first place; `before` is the number of numbers before the sample's channel.
   MUSTER_INLINE Patch(const From& from, int before, int y, int x, int height, int width,
                       int channels)
       : from_(from),
@@ -155,7 +156,8 @@ MUSTER_INLINE void convolve(Patch& patch, const Read& read, const float* w, int 
   }
 }
 
-// The lines of a run: two where a window's places overlap much and the lines can be known.
+// The lines of a run: two if the window's places overlap much and the lines are known at compile
+// time.
 MUSTER_INLINE int lines_of_run(const Slide& s) {
   return pack_of(s.channels) > 1 && s.window_height == 3 && s.window_width == 3 && s.down == 1 &&
                  s.right == 1
@@ -163,7 +165,7 @@ MUSTER_INLINE int lines_of_run(const Slide& s) {
              : 1;
 }
 
-// y = the convolution.
+// y = the convolution of x by w.
 struct Depthwise {
   static constexpr int kBlocksAtOnce = 2;
 
@@ -230,7 +232,7 @@ struct Depthwise {
   }
 };
 
-// dx (+)= its gradient by the image.
+// dx (+)= the convolution's gradient by the image.
 struct DepthwiseInputGradient {
   static constexpr int kBlocksAtOnce = 2;
 
@@ -261,7 +263,7 @@ struct DepthwiseInputGradient {
               function(all.at({in.sample, in.y + line, in.x + p}, channel), sums[line][p]);
         };
         if constexpr (Window::kStride == 1) {
-          // It is the convolution of dy by the turned window.
+          // The gradient is the convolution of dy by the turned window.
           constexpr int kBefore = Window::kSize - 1;
           Patch<decltype(from), N, Window::covered(kLines), Window::covered(Runs::kPlaces)> patch(
               from, in.sample * s.out_height * s.out_width * s.channels + channel,
@@ -310,8 +312,8 @@ struct DepthwiseInputGradient {
   }
 };
 
-// Its gradient by w, as [parts, window, channels] sums (column_sums.h): the rows that are summed
-// are segments of the output's lines, and a block takes some of the window's places.
+// The convolution's gradient by w, as [parts, window, channels] sums (column_sums.h): the summed
+// rows are segments of the output's lines, and a block computes some of the window's places.
 struct DepthwiseWeightParts {
   static constexpr int kBlocksAtOnce = 2;
 
@@ -357,7 +359,7 @@ struct DepthwiseWeightParts {
 
   MUSTER_INLINE int segments() const { return (slide.out_width + kSegment - 1) / kSegment; }
 
-  // Adds what a segment of a line adds to the window's places from `first` on.
+  // Adds a line segment's terms to the sums of the window's places from `first` on.
   template <class Window, int N, class From, class Gradient>
   MUSTER_INLINE void add(const From& from, const Gradient& gradient, const ColumnReader<N>& read,
                          int segment, int channel, int first, Pack<N>* sums) const {

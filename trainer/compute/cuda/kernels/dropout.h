@@ -8,14 +8,14 @@ namespace muster::compute::cuda {
 #include "trainer/compute/formulas/hash.inc"
 
 // out (+)= in * scale where a hash of (epoch, position of the row, feature) is at least `threshold`
-// of 2^24, else 0: the elements that the CPU keeps too.
+// of 2^24, else 0. The CPU keeps the same elements.
 struct DropElements {
   int64_t rows, columns;
   const float* in;
   float* out;
-  uint64_t layer;             // what the layer's masks depend on besides
-  const uint64_t* epoch;      // one
-  const uint64_t* positions;  // of the rows
+  uint64_t layer;             // the layer's own key for its masks
+  const uint64_t* epoch;      // a single number
+  const uint64_t* positions;  // the rows' positions
   uint32_t threshold;
   float scale;
   bool accumulate;

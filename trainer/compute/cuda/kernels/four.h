@@ -4,7 +4,7 @@
 
 namespace muster::compute::cuda {
 
-// A thread reads or writes them at once, at an address that is a multiple of 16.
+// A thread reads or writes the four floats at once, at an address that is a multiple of 16.
 using Four = Pack<4>;
 
 // Returns whether each row of a matrix without gaps consists of fours.
@@ -12,8 +12,7 @@ MUSTER_INLINE bool in_fours(const float* matrix, int64_t columns) {
   return columns % 4 == 0 && reinterpret_cast<uintptr_t>(matrix) % sizeof(Four) == 0;
 }
 
-// Reads four floats, of which only the first `count` are there, at once if they are `aligned`. The
-// others are zeros.
+// Reads the first `count` of four floats, at once if they are `aligned`; the others become zeros.
 template <bool aligned>
 MUSTER_INLINE Four load_four(const float* p, int32_t count = 4) {
   Four four{};

@@ -25,7 +25,7 @@ namespace muster::compute::cuda {
 template <class... Kernel>
 struct Kernels {};
 
-// Every kernel. A new one gets its line here.
+// The list of all kernels. A new kernel gets a line here.
 using KernelList =
     Kernels<Fetch, ConvertBytes, ConvertFloats, Copy, RoundMatrices, BiasActivation,
             ActivationGradient, DenseForward, DenseBackward, DropElements, ColumnSums, SumParts,

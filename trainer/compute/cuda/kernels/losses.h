@@ -4,14 +4,15 @@
 
 namespace muster::compute::cuda {
 
-// Returns distance^2 / 2 up to delta, and beyond it the line that goes on there.
+// Returns distance^2 / 2 up to delta, and above delta the line with the same value and slope at
+// delta.
 MUSTER_INLINE float huber_loss(float distance, float delta) {
   return distance <= delta ? 0.5f * distance * distance : delta * (distance - 0.5f * delta);
 }
 
-// Each writes a row's loss and the gradient of the model's output y, both [rows, columns].
+// Each kernel writes the rows' losses and the gradient of the model's output y, [rows, columns].
 
-// `correct` is 1 where the largest output is the label's, the first of several equal ones.
+// `correct` is 1 if the label's output is the largest, or the first of several equally large ones.
 struct SoftmaxCrossEntropyRows {
   int64_t rows, columns;
   const float* y;
@@ -35,7 +36,7 @@ struct SoftmaxCrossEntropyRows {
       const float probability = d[c] * (1.0f / scale.total);
       d[c] = c == label ? probability - 1.0f : probability;
     });
-    // The number of outputs that are above the label's, or equal and before it.
+    // The number of outputs that are larger than the label's output, or equal and before it.
     const float before = sum_block_items(
         block, columns, [&](int64_t c) { return is_before(x, c, label) ? 1.0f : 0.0f; });
     block.each([&](int64_t thread) {
@@ -47,7 +48,7 @@ struct SoftmaxCrossEntropyRows {
   static constexpr int64_t kFew = 32;
   static constexpr int64_t kFewRows = kBlockThreads / kFew;
 
-  // Whether output c is above the label's, or equal and before it.
+  // Whether output c is larger than the label's output, or equal and before it.
   MUSTER_INLINE static bool is_before(const float* x, int64_t c, int64_t label) {
     return x[c] > x[label] || (c < label && x[c] == x[label]);
   }
@@ -56,8 +57,8 @@ struct SoftmaxCrossEntropyRows {
     correct[row] = is_first ? 1.0f : 0.0f;
   }
 
-  // A block has kFewRows rows, and a thread for each output, which goes through the others of its
-  // row.
+  // A block has kFewRows rows and a thread for each output; the thread goes through the other
+  // outputs of its row.
   template <class Block>
   MUSTER_INLINE void few_columns(Block& block) const {
     float* memory = block.template shared<2 * kBlockThreads>();
@@ -65,7 +66,7 @@ struct SoftmaxCrossEntropyRows {
       int64_t row;
       int32_t column, label;
       float* x;             // the row's outputs
-      float* exponentials;  // of them
+      float* exponentials;  // the exponentials of the outputs
       SoftmaxScale scale;
     };
     auto places = block.template locals<Place>();

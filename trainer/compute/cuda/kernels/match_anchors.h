@@ -10,8 +10,8 @@ namespace muster::compute::cuda {
 constexpr auto kListHeader = static_cast<int64_t>(detection::ObjectList::kHeader);
 constexpr auto kObjectFloats = static_cast<int64_t>(detection::ObjectList::kFloats);
 
-// Matches the anchors with the objects of `targets`, and counts those that are matched with an
-// object that counts, for each image.
+// For each image, matches the anchors with the objects of `targets`, and counts the anchors that
+// are matched with an object that counts.
 struct MatchAnchors {
   int64_t rows, target_floats;
   const float* targets;  // [rows, target_floats], each an ObjectList
@@ -58,7 +58,7 @@ struct MatchAnchors {
     return detection::iou(box_in(anchors.boxes + 4 * anchor), box_in(object));
   }
 
-  // Takes an object into account; the first of equals stays.
+  // Updates the matches for one more object; an earlier object with the same similarity stays.
   template <class Block>
   MUSTER_INLINE void compare(Block& block, int64_t first, int64_t i, const float* object) const {
     const float largest = block.most([&](int64_t thread) {
@@ -96,7 +96,7 @@ struct MatchAnchors {
                                                          : detection::kIgnored;
   }
 
-  // Says what an anchor is to be taught. Returns whether it is matched with an object that counts.
+  // Writes an anchor's targets. Returns whether the anchor is matched with an object that counts.
   MUSTER_INLINE bool teach(int64_t at, int64_t anchor, const float* list, bool any) const {
     const int32_t match = match_of(at, any);
     anchors.matches[at] = match;

@@ -9,14 +9,14 @@ namespace muster::compute::cuda {
 
 constexpr int32_t kUndecided = 0, kSelected = 1, kSuppressed = 2;
 
-// These numbers decide whether an anchor is a rival of another one.
+// The data that decide whether one anchor is a rival of another.
 struct Candidate {
   float loss, area;
-  detection::Box box;  // predicted
+  detection::Box box;  // the predicted box
 };
 
-// An anchor's rivals are those of a larger loss, or of the same and a lower index, whose predicted
-// box and its own overlap by more than iou_threshold.
+// An anchor's rivals are the anchors with a larger loss (or the same loss and a lower index) whose
+// predicted boxes overlap the anchor's predicted box by more than iou_threshold.
 struct Rivals {
   float iou_threshold;
   Anchors anchors;
@@ -28,9 +28,9 @@ struct Rivals {
   MUSTER_INLINE static bool before(const Candidate& a, const Candidate& b, bool first) {
     return a.loss > b.loss || (a.loss == b.loss && first);
   }
-  // Boxes that overlap by more than a part t of their union cover a part t of each other in either
-  // direction; so their lower edges are at most a part 1 / t - 1 of either one's length apart, but
-  // for rounding.
+  // If the overlap of two boxes is more than a part t of their union, each box covers more than a
+  // part t of the other in either direction. So, up to rounding, the distance of their lower edges
+  // is at most 1 / t - 1 times the length of either box.
   struct Reach {
     float y, x;
     MUSTER_INLINE bool has(const detection::Box& a, const detection::Box& b) const {
@@ -42,7 +42,7 @@ struct Rivals {
         iou_threshold > 0.0f ? 1.01f * (1.0f / iou_threshold - 1.0f) + 1e-5f : INFINITY;
     return {part * (a.box.ymax - a.box.ymin), part * (a.box.xmax - a.box.xmin)};
   }
-  // Two boxes share no more than the area of the smaller one, but for rounding.
+  // Up to rounding, two boxes share at most the area of the smaller box.
   MUSTER_INLINE bool may_overlap(const Candidate& a, const Candidate& b) const {
     const float small = minimum(a.area, b.area), large = maximum(a.area, b.area);
     return (small > 0.0f) & (small >= 0.999f * iou_threshold * large);
@@ -54,14 +54,14 @@ struct Rivals {
   }
 };
 
-// Ranks the anchors, and selects those without rivals. One whose loss is NaN has no rank and is
-// suppressed.
+// Ranks the anchors, and selects those without rivals. An anchor whose loss is NaN has no rank and
+// is suppressed.
 struct RankAnchors {
   int64_t rows;
   Rivals rivals;
 
-  // A block takes kOwn anchors of a row. Its threads are in slices, each of which compares all of
-  // these with its share of the row's anchors.
+  // A block takes kOwn anchors of a row. Its threads are in slices, and each slice compares all of
+  // the block's anchors with its share of the row's anchors.
   MUSTER_INLINE int64_t blocks_of_row() const { return quotient_up(rivals.anchors.count, kOwn); }
   MUSTER_INLINE Shape shape() const { return {rows * blocks_of_row()}; }
   template <class Block>
@@ -83,7 +83,7 @@ struct RankAnchors {
     });
     for (int from = 0; from < count; from += kThreads) {
       block.each([&](int64_t thread) {
-        // Nothing that is compared with NaN is larger or equal.
+        // No number is larger than or equal to NaN.
         Candidate other{NAN, 0, {}};
         if (from + thread < count) other = rivals.candidate(first + from + thread);
         float* to = others + thread;
@@ -96,7 +96,7 @@ struct RankAnchors {
       });
       block.each([&](int64_t thread) {
         const int slice = static_cast<int>(thread) / kOwn * kOwn;
-        // So many of the slice's anchors have a lower index.
+        // The number of the slice's anchors that have a lower index.
         const int lower = from + slice < begin    ? kOwn
                           : from + slice == begin ? static_cast<int>(thread) % kOwn
                                                   : 0;
@@ -188,7 +188,7 @@ struct MineAnchors {
         sum_over(block, [&](int64_t a) { return anchors.ranks[first + a] < 0 ? 1.0f : 0.0f; });
     const int64_t ranked = anchors.count - static_cast<int64_t>(without);
     const auto at_rank = [&](int64_t rank) { return first + anchors.by_rank[first + rank]; };
-    // Only so many are hard.
+    // The number of hard anchors is limited.
     count_in_order(
         block, ranked, [&](int64_t rank) { return anchors.states[at_rank(rank)] == kSelected; },
         [&](int64_t rank, int64_t number) {
@@ -221,7 +221,7 @@ struct MineAnchors {
         return anchors.states[first + a] == kCounts ? of[first + a] : 0.0f;
       });
     };
-    // Mining leaves NaN out: without this, a network that has diverged would have no loss.
+    // Mining leaves NaN out, so a network that has diverged would have no loss without this.
     const float class_loss =
         without > 0 ? NAN : classification_weight * total(anchors.class_losses);
     const float code_loss = localization_weight * total(anchors.code_losses);
@@ -234,15 +234,16 @@ struct MineAnchors {
   }
 
  private:
-  static constexpr int32_t kCounts = 3;  // it is hard, and not one of too many negatives
+  static constexpr int32_t kCounts = 3;  // the anchor is hard, and not above the limit of negatives
 
   template <class Block, class Function>
   MUSTER_INLINE float sum_over(Block& block, Function function) const {
     return sum_block_items(block, rivals.anchors.count, function);
   }
 
-  // Calls use(item, number) for each of `items`, where `number` is how many of those up to this one
-  // count. `use` may change whether its own item counts.
+  // Calls use(item, number) for each of `items`, where `number` is the number of items, up to and
+  // including this item, for which counts(item) is true. `use` may change counts(item) for its own
+  // item.
   template <class Block, class Counts, class Use>
   MUSTER_INLINE static void count_in_order(Block& block, int64_t items, Counts counts, Use use) {
     float* before = block.template shared<kBlockThreads>();
@@ -275,8 +276,8 @@ struct MineAnchors {
     });
   }
 
-  // Goes on until all anchors are decided, one or more in each round. A round's decisions are those
-  // that the states before it allow, so that the order of the threads has no influence.
+  // Goes on until all anchors are decided, one or more in each round. A round's decisions depend
+  // only on the states before the round, so the order of the threads has no influence.
   template <class Block>
   MUSTER_INLINE void decide(Block& block, int64_t first) const {
     const Anchors& anchors = rivals.anchors;

@@ -7,14 +7,14 @@ namespace muster::compute::cuda {
 
 // Batch normalization of z, [rows, columns] without gaps, and a rectifier behind it:
 //   y = min(max(z * scale + shift, low), high).
-// Everything else has one number for each column: the statistics are over all rows. The formulas
-// are those of cpu/kernels/normalized.inc.
+// All other arrays have one number for each column, because the statistics are over all rows. The
+// formulas are those of cpu/kernels/normalized.inc.
 
 struct Bounds {
   float low, high;
   static constexpr Bounds none() { return {-INFINITY, INFINITY}; }
 
-  // Returns what is nearest to x within the bounds; NaN if x is NaN.
+  // Returns the number within the bounds that is nearest to x; NaN if x is NaN.
   MUSTER_INLINE float limit(float x) const {
 #if defined(__CUDA_ARCH__)
     asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(low));
@@ -26,7 +26,7 @@ struct Bounds {
   }
 };
 
-// It normalizes packs of numbers of some columns, as a Reader does.
+// Normalizes packs of numbers of some columns, as a Reader does.
 template <int N>
 struct ColumnReader {
   Pack<N> scale, shift;
@@ -61,7 +61,7 @@ struct Reader {
   MUSTER_INLINE Reader operator+(int64_t count) const { return {z + count, scale, shift, bounds}; }
 };
 
-// out = what the reader reads.
+// out = the numbers from the reader.
 struct ReadValues {
   int64_t rows, columns;
   Reader in;
@@ -78,7 +78,7 @@ struct ReadValues {
   }
 };
 
-// It does what ReadValues does, with rows of `stride` numbers in `out`, filled up with zeros.
+// The same as ReadValues, with rows of `stride` numbers in `out`, padded with zeros.
 struct ReadRows {
   int64_t rows, columns;
   Reader in;
@@ -95,7 +95,7 @@ struct ReadRows {
   }
 };
 
-// The mean of each part's rows, and behind these the sums of squared distances from it:
+// The mean of each part's rows, and after the means the sums of squared distances from the mean:
 // [2, parts, columns].
 struct PartStatistics {
   static constexpr int kBlocksAtOnce = 4;
@@ -111,7 +111,7 @@ struct PartStatistics {
     with_packs<8>(columns, z, z, [&]<int N>(Fixed<N>, auto from, auto) {
       const Cut cut = this->cut();
       const int width = static_cast<int>(columns);
-      // Distances from the part's first row are as small as those from the mean.
+      // Distances from the part's first row are about as small as distances from the mean.
       const int index = static_cast<int>(block.index());
       const int first = cut.first_row(index) * width;
       sum_part<N, 2>(
@@ -136,7 +136,7 @@ struct PartStatistics {
   }
 };
 
-// Normalization computes these numbers of each column, and reads them in the backward pass.
+// Numbers for each column that normalization computes, and reads in the backward pass.
 struct ColumnScales {
   float* mean;
   float* inverse;  // 1 / sqrt(variance + epsilon)
@@ -156,8 +156,8 @@ MUSTER_INLINE void write_scales(const ColumnScales& to, int64_t c, float mean, f
   to.shift[c] = beta - mean * scale;
 }
 
-// Joins the parts' statistics. The gradients of the moving statistics are `samples` times the mean
-// and the variance, which is that of the population there, by Bessel's correction.
+// Joins the parts' statistics. The gradients of the moving statistics are `samples` times the mean,
+// and `samples` times the variance of the population (with Bessel's correction).
 struct JoinStatistics {
   int64_t rows, samples, columns;
   int pack;  // of the parts' kernel
@@ -174,7 +174,7 @@ struct JoinStatistics {
   MUSTER_INLINE void operator()(Block& block) const {
     const Cut cut(rows, columns, pack);
     const int count = cut.parts, width = static_cast<int>(columns);
-    // Distances are those from a value near the mean, as in a part: from the first part's mean.
+    // As in a part, distances are measured from a value near the mean: here the first part's mean.
     join_parts<2>(
         block, count, width,
         [&](float* sums, int part, int c) {
@@ -194,7 +194,7 @@ struct JoinStatistics {
   }
 };
 
-// The scales of given statistics.
+// Computes the scales from given statistics.
 struct FixedScales {
   int64_t columns;
   const float* mean;
@@ -219,7 +219,7 @@ MUSTER_INLINE float inner_gradient(float z, float dy, float scale, float shift, 
   return where_positive(y - bounds.low, where_positive(bounds.high - y, dy));
 }
 
-// Each part's sums of g, and behind these those of g (z - mean): [2, parts, columns].
+// Each part's sums of g, and after them the sums of g (z - mean): [2, parts, columns].
 struct PartGradients {
   static constexpr int kBlocksAtOnce = 4;
 
@@ -261,7 +261,7 @@ struct PartGradients {
   }
 };
 
-// The gradients of gamma and beta, and what the gradient of z needs.
+// Computes the gradients of gamma and beta, and the numbers for the gradient of z.
 struct JoinGradients {
   int64_t rows, columns;
   int pack;  // of the parts' kernel
@@ -292,7 +292,7 @@ struct JoinGradients {
   }
 };
 
-// dz (+)= the gradient of z from dy. Where the statistics count as constants there is no slope.
+// dz (+)= the gradient of z from dy. If the statistics are treated as constants, there is no slope.
 struct NormalizedGradient {
   int64_t rows, columns;
   Numbers z, dy;

@@ -5,14 +5,15 @@
 
 namespace muster::compute::cuda {
 
-// Some rows of a matrix of floats without gaps, and where they lie as bfloat16, with `stride`
-// numbers from a row to the next.
+// Some rows of a matrix of floats without gaps, and the place of their bfloat16 copy, with `stride`
+// numbers from a row to the next row.
 struct RoundedRows {
-  int64_t from, to;  // in numbers of the arrays
+  int64_t from, to;  // offsets in the arrays, in numbers
   int rows, columns, stride;
 };
 
-// Rounds matrices to bfloat16, and fills up their rows with zeros. A block takes one of the pieces.
+// Rounds matrices to bfloat16, and pads their rows with zeros. Each block handles one of the
+// pieces.
 struct RoundMatrices {
   int64_t pieces;
   const RoundedRows* piece;

@@ -2,7 +2,7 @@
 
 // The vector type of trainer/host/kernels/simd.h with a single lane, for the threads of a GPU and
 // for the host's simulation of them. With it the formulas in trainer/compute/formulas are compiled
-// for both, and give the bits that the CPU's kernels give where these fuse multiply and add.
+// for both, and give the same bits as those CPU kernels that fuse multiply and add.
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 
 namespace muster::compute::cuda {
 
-// What a row's softmax needs: its largest element, and the sum of exp(x - largest).
+// The two numbers for a row's softmax: the row's largest element, and the sum of exp(x - largest).
 struct SoftmaxScale {
   float most, total;
 };

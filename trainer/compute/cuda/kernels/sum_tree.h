@@ -9,8 +9,8 @@ namespace muster::compute::cuda {
 // from[k][i] is first rounded to bfloat16; the sums are not.
 struct SumTree {
   int64_t floats;
-  int64_t count;             // of `from`: 1 to 2^kLevels - 1
-  const float* const* from;  // may be `to`
+  int64_t count;             // number of arrays in `from`: 1 to 2^kLevels - 1
+  const float* const* from;  // one of them may be `to`
   float* to;
   bool rounded;
 
@@ -27,8 +27,8 @@ struct SumTree {
     const float value = from[k][i];
     return rounded ? Array<true>::rounded(value) : value;
   }
-  // sums[level] are those of whole subtrees that wait for their right siblings, the largest first:
-  // the ones of k in binary.
+  // sums[level] are the sums of whole subtrees that wait for their right siblings, the largest
+  // first; they correspond to the 1 bits of k.
   MUSTER_INLINE float sum(uint32_t i) const {
     float sums[kLevels];
     int waiting = 0;

@@ -7,10 +7,10 @@ namespace muster::compute::cuda {
 
 #include "trainer/compute/formulas/update.inc"
 
-// A stretch of a tensor; a block takes one.
+// A piece of a tensor; each block handles one piece.
 struct TensorPiece {
-  int64_t begin, end;  // in floats of the layout
-  int64_t tensor;      // its index in the layout
+  int64_t begin, end;  // offsets in the layout, in floats
+  int64_t tensor;      // the tensor's index in the layout
 };
 // The flat buffers.
 struct FlatBuffers {
@@ -23,21 +23,22 @@ struct FlatBuffers {
   bool operator==(const FlatBuffers&) const = default;
 };
 
-// Updates pieces of trainable tensors by their rules, and those of the state segment, whose rule's
-// `momentum` is theirs, by state = momentum * state + (1 - momentum) * gradient_scale * gradient.
+// Updates pieces of trainable tensors by their rules, and pieces of the state segment by state =
+// momentum * state + (1 - momentum) * gradient_scale * gradient, with the `momentum` of the
+// tensor's rule.
 struct UpdateTensors {
   int64_t pieces;
   const TensorPiece* piece;
-  const UpdateRule* rules;  // of all tensors
+  const UpdateRule* rules;  // one for each tensor
   int64_t state_begin;      // tensors from this one on are state
   FlatBuffers buffers;
-  // The parameters before, if they are not where those after are to be; and where those after are
-  // to be written too.
+  // before: the parameters before the update, if they are not in the place of the new parameters.
+  // copy: a second place for the new parameters.
   const float* before = nullptr;
   float* copy = nullptr;
 
   MUSTER_INLINE Shape shape() const { return {pieces}; }
-  // A thread reads all that it needs before it waits for any of it.
+  // A thread starts all its reads before it waits for one.
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
     block.each([&](int64_t thread) {
@@ -55,7 +56,7 @@ struct UpdateTensors {
  private:
   static constexpr int64_t kEach = 4;
 
-  // A thread updates these at once: elements `begin`, `begin` + kBlockThreads, ... before `end`.
+  // The elements that a thread updates at once: `begin`, `begin` + kBlockThreads, ... before `end`.
   struct Elements {
     float gradients[kEach], parameters[kEach], first[kEach], second[kEach], average[kEach];
 
@@ -98,7 +99,7 @@ struct UpdateTensors {
     }
 
    private:
-    // An optimizer may have no such buffer.
+    // `from` is null if the optimizer has no such buffer.
     MUSTER_INLINE static void load(const float* from, int64_t begin, int64_t end, float* to) {
       MUSTER_UNROLL_ALL
       for (int64_t n = 0; n < kEach; ++n) {
@@ -118,8 +119,8 @@ struct UpdateTensors {
 };
 
 // Measures pieces, of TensorRatios::kChunk floats at most, of trainable tensors as the kernels
-// `measure` and `measure_gradient` of the CPU do, with the same bits: squares[2 * piece] is that of
-// the parameters, only if `lamb`, and the next one that of the direction.
+// `measure` and `measure_gradient` of the CPU do, with the same bits: squares[2 * piece] is the sum
+// for the parameters (only if `lamb`), and squares[2 * piece + 1] the sum for the direction.
 struct MeasureTensors {
   int64_t pieces;
   const TensorPiece* piece;
@@ -146,7 +147,7 @@ struct MeasureTensors {
   }
 
  private:
-  // There are sixteen sums, each of every sixteenth element.
+  // There are sixteen sums, each over every sixteenth element.
   static constexpr int64_t kSums = 16;
 
   MUSTER_INLINE void measure(TensorPiece one, const UpdateRule& rule, int64_t first,

@@ -50,8 +50,9 @@ MUSTER_INLINE Place place_of_item(uint32_t item, int height, int width) {
           static_cast<int>(item % static_cast<uint32_t>(width))};
 }
 
-// Calls function(at, window) for each element of channel 0 that the window covers at a place of
-// the output: `at` counts the floats of the image before it, `window` the window's places.
+// Calls function(at, window) for each element of channel 0 that the window covers at a place of the
+// output: `at` is the number of floats in the image before the element; `window`, the index of the
+// window's place.
 template <class Function>
 MUSTER_INLINE void for_covered(const Slide& s, Place out, Function function) {
   for (int r = 0; r < s.window_height; ++r) {
@@ -65,7 +66,7 @@ MUSTER_INLINE void for_covered(const Slide& s, Place out, Function function) {
   }
 }
 
-// Returns the place of the output, in one direction, whose window begins at `at`; -1 if there is
+// Returns, for one direction, the place of the output whose window begins at `at`; -1 if there is
 // none.
 MUSTER_INLINE int place_at(int at, int stride, int size) {
   if (at < 0 || at % stride != 0) return -1;
@@ -73,7 +74,8 @@ MUSTER_INLINE int place_at(int at, int stride, int size) {
 }
 
 // Calls function(place, window) for each place of the output at which the window covers a place of
-// the image, in the order of the window's places: `place` counts the output's places before it.
+// the image, in the order of the window's places: `place` is the number of the output's places
+// before it.
 template <class Function>
 MUSTER_INLINE void for_covering(const Slide& s, Place in, Function function) {
   for (int r = 0; r < s.window_height; ++r) {
@@ -87,17 +89,17 @@ MUSTER_INLINE void for_covering(const Slide& s, Place in, Function function) {
   }
 }
 
-// matrix[place, window, channel] = what the window covers at a place; 0 outside the image, and
-// behind a place's numbers up to `stride`.
+// matrix[place, window, channel] = the part of the image under the window at a place; 0 outside the
+// image, and after a place's numbers up to `stride`.
 struct GatherPatches {
   Slide slide;
   int64_t samples;
   Reader image;
   Numbers matrix;
-  int64_t stride;  // numbers from a place to the next
+  int64_t stride;  // numbers from a place to the next place
 
   MUSTER_INLINE int64_t places() const { return samples * slide.out_height * slide.out_width; }
-  // Whether each thread takes a pack of channels, and not a whole patch.
+  // Whether each thread copies a pack of channels, and not a whole patch.
   MUSTER_INLINE bool in_packs() const { return pack_of(slide.channels) > 1; }
   MUSTER_INLINE Shape shape() const {
     return blocks_for(in_packs() ? places() * stride / pack_of(stride) : places());
@@ -133,7 +135,7 @@ struct GatherPatches {
   }
 
  private:
-  // A window of 3 x 3 places of three floats, which is what most networks begin with, and five
+  // Copies a window of 3 x 3 places of three floats, as at the beginning of most networks, and five
   // zeros.
   MUSTER_INLINE void copy_colours(uint32_t place) const {
     const Slide& s = slide;
@@ -183,7 +185,8 @@ struct GatherPatches {
   }
 };
 
-// image (+)= the sum of the matrix's elements that GatherPatches would copy from there.
+// image (+)= for each place, the sum of the matrix's elements that GatherPatches would copy from
+// this place.
 struct ScatterPatches {
   Slide slide;
   int64_t samples;
@@ -220,7 +223,7 @@ struct ScatterPatches {
   }
 };
 
-// y = the largest value of each channel, or the mean, of what lies in the window and in the image.
+// y = for each channel, the largest value or the mean of the values in the window and in the image.
 struct Pool {
   Slide slide;
   int64_t samples;
@@ -250,7 +253,8 @@ struct Pool {
   }
 };
 
-// dx (+)= its gradient. That of the largest value goes to the first of several equal ones.
+// dx (+)= the gradient of pooling. If several values are equally the largest, the first one gets
+// the gradient.
 struct PoolGradient {
   Slide slide;
   int64_t samples;

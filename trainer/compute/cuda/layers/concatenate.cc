@@ -3,7 +3,7 @@
 namespace muster::compute::cuda {
 namespace {
 
-// Along the last axis: the values are matrices of which each has some columns.
+// Concatenates along the last axis: each value is a matrix with some of the output's columns.
 class ConcatenateOperation : public Operation {
  public:
   ConcatenateOperation(const Node& node, Context& context)
@@ -41,8 +41,8 @@ class ConcatenateOperation : public Operation {
  private:
   struct Piece {
     ValueMemory* value;
-    int64_t width;  // of its last axis
-    int64_t at;     // in the output's last axis
+    int64_t width;  // size of the input's last axis
+    int64_t at;     // place in the output's last axis
   };
 
   Gpu& gpu_;

@@ -7,12 +7,12 @@
 namespace muster::compute::cuda {
 namespace {
 
-// By products of matrices: what the window covers at each place is a row of a matrix, the patches.
-// For a convolution of single places they are its image itself, if that is floats in memory and the
-// factors are floats too; or the image's `factor`, which is kept for the backward pass and for
-// other convolutions, if the image is a normalized value and the factor can be indexed. Else only
-// so many samples are done at once as the context allows patches. Factors of bfloat16 are padded
-// with zeros (convolution_output.h).
+// A convolution by products of matrices: the part of the image under the window at each place is a
+// row of a matrix, the patches. For a convolution of single places the patches are the image
+// itself, if the image is floats in memory and the factors are floats too; or the image's `factor`,
+// which is kept for the backward pass and for other convolutions, if the image is a normalized
+// value and the factor can be indexed. Else the context's limit of patches decides how many samples
+// are handled at once. Factors of bfloat16 are padded with zeros (convolution_output.h).
 class ConvolutionOperation : public Operation {
  public:
   ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)
@@ -46,7 +46,7 @@ class ConvolutionOperation : public Operation {
     if (as_it_is_ || reads_factor_) return;
     Context::check_size("the patches of one sample at a convolution", samples_ * places_ * stride_,
                         "a smaller image or window");
-    // Their gradients are floats.
+    // The gradients of patches are floats.
     context.patches.reserve(bytes_of(samples_ * places_ * stride_, false));
   }
 
@@ -111,7 +111,7 @@ class ConvolutionOperation : public Operation {
 
   Numbers factor() const { return {in_.factor->data(), half_}; }
 
-  // Writes single places, of which each becomes a row.
+  // Writes single places; each place becomes a row.
   void write_rows(int64_t rows, const Reader& image, const Numbers& to) const {
     if (stride_ == depth_) {
       context_.gpu.launch(ReadValues{rows, depth_, image, to});
@@ -141,13 +141,13 @@ class ConvolutionOperation : public Operation {
   const bool trainable_;
   const bool half_;  // the factors of the products are bfloat16
   const int64_t places_, filters_;
-  const int64_t depth_;   // numbers under the window
-  const int64_t stride_;  // numbers of a patch
+  const int64_t depth_;   // number of values under the window
+  const int64_t stride_;  // numbers from a patch to the next
   const bool single_, as_it_is_;
   const bool reads_factor_, writes_factor_;
-  const int64_t samples_;         // at once
+  const int64_t samples_;         // number of samples handled at once
   const int64_t kernel_;          // offset
-  const int64_t rounded_kernel_;  // its place
+  const int64_t rounded_kernel_;  // the kernel's place in the rounded matrices
   GpuArray<float> padded_gradient_;
 };
 

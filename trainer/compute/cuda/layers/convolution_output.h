@@ -4,8 +4,8 @@
 
 namespace muster::compute::cuda {
 
-// It does what follows the computation of a convolution's raw outputs z, [rows * places, filters]:
-// it adds the bias and applies the activation or, if the output is a normalized value, measures z.
+// The work after the computation of a convolution's raw outputs z, [rows * places, filters]: adds
+// the bias and applies the activation or, if the output is a normalized value, measures z.
 class ConvolutionOutput {
  public:
   // In an engine of bfloat16 the factors of a convolution that reads or writes a normalized value
@@ -15,16 +15,16 @@ class ConvolutionOutput {
 
   // Whether the convolution's factors, and the gradient of z, are bfloat16.
   bool half() const { return half_; }
-  // The numbers from a place of z, or of its gradient, to the next; those behind a place's filters
-  // are zero in the gradient, and anything in z.
+  // The numbers from a place of z, or of its gradient, to the next; the numbers after a place's
+  // filters are zero in the gradient, and undefined in z.
   int64_t stride() const { return stride_; }
   // Returns the memory into which the convolution writes z.
   Numbers z() const;
   bool needs_gradient() const { return out_.needs_gradient; }
 
-  // Asks for all that comes after z.
+  // Asks for all work after z.
   void forward(const Step& step) const;
-  // Asks for the gradients of z and of the bias. Returns that of z.
+  // Asks for the gradients of z and of the bias. Returns the gradient of z.
   Numbers gradient(const Step& step) const;
 
  private:
@@ -37,8 +37,7 @@ class ConvolutionOutput {
   const int64_t bias_;  // offset; -1: there is no bias
 };
 
-// Rows of bfloat16 are multiplied fast if they begin at multiples of 16 bytes and have no end
-// between them.
+// Products of bfloat16 rows are fast if the rows begin and end at multiples of 16 bytes.
 inline int64_t padded(int64_t numbers, bool half) {
   return half ? (numbers + 7) / 8 * 8 : numbers;
 }

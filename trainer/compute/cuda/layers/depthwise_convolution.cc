@@ -51,7 +51,7 @@ class DepthwiseOperation : public Operation {
   ConvolutionOutput out_;
   const Sliding sliding_;
   const bool trainable_;
-  const int64_t taps_;    // places of the window
+  const int64_t taps_;    // number of places of the window
   const int64_t kernel_;  // offset
 };
 

@@ -5,7 +5,7 @@
 namespace muster::compute::cuda {
 
 // A loss that kernels compute row by row, and that is divided by the number of rows unless
-// prepare() says otherwise. Its rows are summed on the host, in order.
+// prepare() is overridden. The rows are summed on the host, in order.
 class RowLoss : public LossOperation {
  public:
   // `terms` is the number of sums that the loss has besides itself.
@@ -32,9 +32,9 @@ class RowLoss : public LossOperation {
   Context& context_;
   ValueMemory& out_;
   const int64_t terms_;
-  // [2, 1 + terms, max_rows]: of each turn the losses, then each term; kernels write them.
+  // [2, 1 + terms, max_rows]: for each turn the losses, then each term; kernels write them.
   HostArray<float> results_;
-  int turn_ = 0;  // of what is asked for
+  int turn_ = 0;  // the turn of the step that is asked for
 };
 
 }  // namespace muster::compute::cuda

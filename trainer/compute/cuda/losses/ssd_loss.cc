@@ -82,7 +82,7 @@ class SsdLossOperation : public RowLoss {
   }
 
   const SsdLoss loss_;
-  const int64_t count_;  // of anchors
+  const int64_t count_;  // number of anchors
   GpuArray<float> boxes_;
   GpuArray<int32_t> integers_;
   GpuArray<float> floats_;

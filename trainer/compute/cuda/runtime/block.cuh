@@ -32,8 +32,8 @@ class GpuBlock {
     __syncthreads();
   }
 
-  // Halves are folded onto each other, so that the order is that of the simulated block. Within a
-  // warp no memory is needed.
+  // Adds one half to the other half again and again, in the same order as the simulated block.
+  // Within a warp no memory is needed.
   template <class Function>
   __device__ float sum(Function function) {
     return fold(function(static_cast<int64_t>(threadIdx.x)),

@@ -8,14 +8,14 @@
 
 namespace muster::compute::cuda {
 
-// Whether the error, of a call after the GPU was opened, is one of the hardware.
+// Whether an error of a call after the GPU was opened is a hardware error.
 constexpr bool is_of_hardware(cudaError_t error) {
   switch (error) {
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorContained:
     case cudaErrorHardwareStackError:
-    case cudaErrorNoDevice:  // these two are what calls return once the GPU has left the bus
+    case cudaErrorNoDevice:  // calls return one of these two errors when the GPU has left the bus
     case cudaErrorUnknown:
       return true;
     default:
@@ -23,8 +23,8 @@ constexpr bool is_of_hardware(cudaError_t error) {
   }
 }
 
-// Throws Unavailable if a call of the CUDA runtime has found too little memory, and DeviceError if
-// it has failed otherwise; `what` names the call.
+// Throws Unavailable if a call of the CUDA runtime failed for lack of memory, and DeviceError if it
+// failed for another reason; `what` names the call.
 inline void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   const std::string message = std::string(what) + ": expected success of the GPU, found " +

@@ -16,7 +16,7 @@ constexpr size_t kWorkspace = size_t{32} << 20;
 
 void expect_success(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  check(cudaPeekAtLastError(), what);  // an error of the GPU is told as such
+  check(cudaPeekAtLastError(), what);  // an error of the GPU is reported as a GPU error
   throw Unavailable(std::string(what) + ": expected success of cuBLASLt, found status " +
                     std::to_string(static_cast<int>(status)));
 }
@@ -98,7 +98,7 @@ struct CublasLt::Plan {
   }
   Plan(const Plan&) = delete;
 
-  // All that the choice of an algorithm depends on.
+  // Everything that the choice of an algorithm depends on.
   using Key = std::array<int64_t, 14>;
   static Key key_of(const MatrixProduct& p) {
     return {p.m,

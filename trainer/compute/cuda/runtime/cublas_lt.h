@@ -14,13 +14,13 @@ namespace muster::compute::cuda {
 // the trainer runs on machines without it.
 class CublasLt {
  public:
-  // Throws Unavailable where the library cannot be opened.
+  // Throws Unavailable if the library cannot be opened.
   CublasLt();
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
-  // Asks a stream for a product. The algorithm is chosen once for each shape; the same one has the
-  // same bits each time.
+  // Asks a stream for a product. The algorithm is chosen once for each shape; the same algorithm
+  // gives the same bits each time.
   void multiply(const MatrixProduct& product, cudaStream_t stream);
 
  private:

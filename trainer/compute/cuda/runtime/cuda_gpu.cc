@@ -63,7 +63,7 @@ class CudaRecording : public Recording {
 
 using AddressRange = CUresult (*)(CUdeviceptr* base, size_t* size, CUdeviceptr at);
 
-// Returns the driver's cuMemGetAddressRange, which the runtime has not.
+// Returns the driver's cuMemGetAddressRange, because the runtime has no such function.
 AddressRange address_range() {
   static const AddressRange found = [] {
     constexpr unsigned kVersion = 12000;
@@ -85,7 +85,8 @@ class CudaGpu : public Gpu {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
     name_ = properties.name;
-    // Loading a kernel later could wait for one of another GPU that waits for this one.
+    // If a kernel were loaded later, loading could wait for another GPU's kernel that waits for
+    // this GPU.
     launches_early_ = load_kernels();
   }
 
@@ -95,7 +96,7 @@ class CudaGpu : public Gpu {
     select();
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes), "cudaMalloc");
-    // Our streams do not wait for the one of cudaMemset.
+    // Our streams do not wait for the stream of cudaMemset.
     cudaError_t error = cudaMemsetAsync(memory, 0, bytes, copies_);
     if (error == cudaSuccess) error = cudaStreamSynchronize(copies_);
     if (error != cudaSuccess) cudaFree(memory);
@@ -119,7 +120,7 @@ class CudaGpu : public Gpu {
       throw Unavailable(name_ + " has no memory that the host can read while it computes");
     void* memory = nullptr;
     check(cudaMallocManaged(&memory, bytes), "cudaMallocManaged");
-    // The host gets copies of the pages that it reads; those of the GPU stay where they are.
+    // The host gets copies of the pages that it reads; the GPU's pages stay in place.
     const cudaMemLocation here{cudaMemLocationTypeDevice, ordinal_};
     cudaError_t error = cudaMemAdvise(memory, bytes, cudaMemAdviseSetPreferredLocation, here);
     if (error == cudaSuccess)
@@ -208,7 +209,7 @@ class CudaGpu : public Gpu {
     std::string name = "GPU";
     for (const char byte : properties.uuid.bytes)
       name += fmt::format("-{:02x}", static_cast<unsigned char>(byte));
-    // NCCL takes a GPU more than once if it is told so.
+    // With this setting NCCL accepts a GPU more than once.
     if (environment_variable("NCCL_MULTI_RANK_GPU_ENABLE", "0") == "1")
       name += " of process " + std::to_string(getpid());
     return name;
@@ -272,10 +273,10 @@ class CudaGpu : public Gpu {
     check(cudaSetDevice(ordinal), "cudaSetDevice");
     return ordinal;
   }
-  // A thread's choice of the GPU is its own.
+  // Each thread must select the GPU for itself.
   void select() const { selected(ordinal_); }
 
-  // Returns whether the allocation that begins here has so many bytes.
+  // Returns whether an allocation of at least `bytes` bytes begins at `memory`.
   static bool holds(void* memory, size_t bytes, AddressRange range_of) {
     CUdeviceptr base = 0;
     size_t size = 0;
@@ -338,7 +339,7 @@ std::unique_ptr<Gpu> open_gpu(int ordinal) {
 }
 
 LookAtGpus look_at_gpus(int count) {
-  // NVML counts all GPUs of the machine, CUDA those that CUDA_VISIBLE_DEVICES names.
+  // NVML counts all GPUs of the machine; CUDA only the GPUs in CUDA_VISIBLE_DEVICES.
   std::vector<std::string> places;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     std::array<char, 32> place{};

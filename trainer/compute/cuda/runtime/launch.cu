@@ -21,8 +21,8 @@ constexpr int room_for() {
     return 0;
 }
 
-// From Hopper on, the blocks of the next kernel take their places while the last ones of this one
-// still work, and wait there until it has ended.
+// From Hopper on, the blocks of the next kernel can start while the last blocks of the present
+// kernel still work; they wait until the present kernel has ended.
 template <class Kernel>
 __global__ void __launch_bounds__(kBlockThreads, room_for<Kernel>()) run(const Kernel kernel) {
 #if __CUDA_ARCH__ >= MUSTER_WAITING_KERNELS

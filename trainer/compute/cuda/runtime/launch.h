@@ -12,7 +12,8 @@ namespace muster::compute::cuda {
 bool load_kernels();
 
 // Asks a stream for the kernel with this place in KernelList. `arguments` is its struct. With
-// `early` it is launched while the stream's kernel before it still runs, and waits for its end.
+// `early` it is launched while the stream's previous kernel still runs, and waits for the end of
+// that kernel.
 void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream,
                    bool early);
 

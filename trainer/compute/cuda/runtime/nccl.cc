@@ -20,8 +20,8 @@
 namespace muster::compute::cuda {
 namespace {
 
-// How long it may take until NCCL's kernels have ended, and how long we wait for the rest of an
-// end.
+// The longest wait for the end of NCCL's kernels, and the longest wait for the rest of the
+// shutdown.
 constexpr std::chrono::seconds kEnd{2};
 constexpr std::chrono::milliseconds kPatience{200};
 
@@ -63,11 +63,11 @@ class Nccl {
   decltype(ncclBroadcast)* broadcast = nullptr;
 };
 
-// The communicators of this process's members of a link. Each is used by the thread of its GPU,
-// until the end of all.
+// The communicators of this process's members of a link. Each communicator is used by the thread of
+// its GPU, until end() ends all of them.
 class Communicators {
  public:
-  // Makes them; calls to them return at once.
+  // Makes the communicators; calls to them return at once.
   Communicators(const std::vector<NcclMember>& members, const LinkedDevices& devices)
       : members_(members), watch_(devices.watch), made_(members.size()) {
     ncclUniqueId id{};
@@ -92,7 +92,7 @@ class Communicators {
   void abandon() { abandoned_ = true; }
   void watch() const { watch_(); }
 
-  // Returns what the communicator does. Throws Unavailable if it has failed, or is abandoned.
+  // Returns the state of the communicator. Throws Unavailable if it has failed, or is abandoned.
   ncclResult_t look(size_t index) {
     if (abandoned_)
       throw Unavailable(
@@ -129,9 +129,10 @@ class Communicators {
     }
   }
 
-  // Aborts all communicators at the same time, because NCCL may wait for the others of a process.
-  // Whoever still needs what this process has sent repeats the step. NCCL may also wait for other
-  // processes until they abort theirs; then it goes on beside us, if its kernels have ended.
+  // Aborts all communicators at the same time, because NCCL may wait for the others of a process. A
+  // process that still needs data from this process repeats the step. NCCL may also wait until
+  // other processes abort their communicators; if NCCL's kernels have ended, we do not wait for
+  // that.
   void end() noexcept {
     std::vector<std::future<void>> ended;
     for (size_t i = 0; i < made_.size(); ++i) {
@@ -226,8 +227,8 @@ class NcclLink : public GpuLink {
   void abandon() noexcept override { all_->abandon(); }
 
  private:
-  // The calls of a group are started together. The group is ended also where a call fails. The
-  // first call of a kind waits for all members.
+  // The calls of a group are started together. The group is ended even if a call fails. The first
+  // call of a kind waits for all members.
   template <class Calls>
   void together(Calls calls) {
     const Nccl& nccl = all_->nccl();
@@ -254,8 +255,8 @@ class NcclLink : public GpuLink {
   }
 
   const std::shared_ptr<Communicators> all_;
-  const size_t index_;  // of our member among this process's
-  const size_t rank_;   // and among all
+  const size_t index_;  // our member's index among this process's members
+  const size_t rank_;   // our member's index among all members
   const NcclMember member_;
 };
 

@@ -1,4 +1,4 @@
-// In builds without CUDA.
+// Used in builds without CUDA.
 #include <stdexcept>
 
 #include "trainer/compute/cuda/gpu.h"

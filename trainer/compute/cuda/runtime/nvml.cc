@@ -9,7 +9,7 @@ namespace muster::compute::cuda {
 
 struct Nvml::Library {
   explicit Library(const char* name) : file("NVML", name, /*stays_open=*/true) {
-    // nvml.h gives these names to their newest versions.
+    // nvml.h defines these names as macros for the newest versions.
     file.find(start, "nvmlInit_v2");
     file.find(device_at, "nvmlDeviceGetHandleByPciBusId_v2");
     file.find(error_text, "nvmlErrorString");
@@ -19,7 +19,8 @@ struct Nvml::Library {
     file.find(memory_errors, "nvmlDeviceGetTotalEccErrors");
   }
 
-  // Returns false for what this GPU does not tell. Throws Unavailable for every other failure.
+  // Returns false if this GPU does not report the value. Throws Unavailable for every other
+  // failure.
   bool is_known(nvmlReturn_t result, const std::string& what) const {
     if (result == NVML_SUCCESS) return true;
     if (result == NVML_ERROR_NOT_SUPPORTED || result == NVML_ERROR_NO_PERMISSION) return false;

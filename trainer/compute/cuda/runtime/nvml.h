@@ -7,7 +7,7 @@
 
 namespace muster::compute::cuda {
 
-// NVML, the library of NVIDIA's driver that tells how GPUs are used.
+// NVML, the library of NVIDIA's driver that reports how GPUs are used.
 class Nvml {
  public:
   // Opens the library, which stays open until the process ends. Throws Unavailable if there is none
@@ -17,8 +17,8 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // `bus_id` is the GPU's place on the PCI bus: "0000:3b:00.0". Throws Unavailable if there is no
-  // such GPU or it does not answer.
+  // `bus_id` is the GPU's place on the PCI bus, for example "0000:3b:00.0". Throws Unavailable if
+  // there is no such GPU or it does not answer.
   GpuUse use_of(const std::string& bus_id) const;
 
  private:

@@ -4,11 +4,11 @@
 
 namespace muster::compute::cuda {
 
-// A library that is opened at run time, where the loader finds it.
+// A library that is opened at run time, from the loader's search path.
 class SharedLibrary {
  public:
-  // `what` names it for people. Throws Unavailable if there is none. A library that stays open is
-  // not closed by the destructor.
+  // `what` is the library's name in messages. Throws Unavailable if the library is missing. The
+  // destructor does not close a library that stays open.
   SharedLibrary(const std::string& what, const char* file, bool stays_open = false);
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
