@@ -14,8 +14,8 @@ namespace muster::plan {
 bool is_unwanted(const Draft& draft, const ObservedReplica& replica);
 
 // How long after a replica's end a program of one's own may take to notice that this peer is lost,
-// and end as well. By default NCCL's operations time out after 10 minutes, counted from their start,
-// and the process takes a while to end after that.
+// and end as well. By default NCCL's operations time out after 10 minutes, counted from their
+// start, and the process takes a while to end after that.
 inline constexpr std::chrono::minutes kRoundTime{15};
 
 // Counts one more failure if the limit allows it, and returns whether it does. Replicas that fail
