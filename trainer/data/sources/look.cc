@@ -182,11 +182,11 @@ spec::DataFacts read_facts(const spec::CocoSource& source) {
   facts.label_count = static_cast<int64_t>(facts.classes.size());
   facts.largest_label = fmt::format("{} categories in {}", facts.classes.size(), name);
   std::ranges::move(notes_of_classes(seen, facts.classes, name), std::back_inserter(facts.notes));
-  if (!annotations.unused_categories.empty())
-    facts.notes.push_back(fmt::format(
-        "{}: no annotation has the categories {}, which only are above others or have the name of "
-        "others; they are no classes",
-        name, listed(annotations.unused_categories, kMostNamed)));
+  if (!annotations.categories_left_out.empty())
+    facts.notes.push_back(
+        fmt::format("{}: the categories {} are the supercategories of others or have the name of "
+                    "others; they are no classes of their own",
+                    name, listed(annotations.categories_left_out, kMostNamed)));
   return facts;
 }
 
