@@ -157,10 +157,14 @@ class Parser {
     return *number;
   }
 
-  // Returns the id of an image. One that is no number gets a number that no other has.
+  // Returns the id of an image. One that is no number gets a number that no other has. Of texts,
+  // only that of a number as a program writes it stands for the number: "7" does, "007" does not.
   int64_t image_id(ondemand::value value) {
-    const std::string_view text = digits(value, "a number or a text");
-    if (const auto number = whole(text)) return *number;
+    const bool is_text = value.type() == ondemand::json_type::string;
+    const std::string_view text =
+        is_text ? std::string_view(value.get_string()) : digits(value, "a number or a text");
+    if (const auto number = whole(text); number && (!is_text || std::to_string(*number) == text))
+      return *number;
     const auto count = static_cast<int64_t>(text_ids_.size());
     return text_ids_.emplace(std::string(text), std::numeric_limits<int64_t>::min() + count)
         .first->second;

@@ -168,6 +168,36 @@ TEST(Coco, TakesWhatHasAPlainMeaning) {
   }
 }
 
+TEST(Coco, KeepsTextsApartThatAreIdsAndLookLikeTheSameNumber) {
+  constexpr const char* kIds[] = {"7",       "\"007\"",  "\"7.0\"", "\" 7\"", "\"+7\"", "100",
+                                  "\"1e2\"", "\"0x64\"", "\"-0\"",  "0",      "\"\"",   "\"a\""};
+  std::string images, annotations;
+  for (const char* id : kIds) {
+    const char* comma = images.empty() ? "" : ", ";
+    images +=
+        fmt::format(R"({}{{"id": {}, "file_name": "a", "height": 9, "width": 9}})", comma, id);
+    annotations +=
+        fmt::format(R"({}{{"image_id": {}, "category_id": 1, "bbox": [2, 2, 4, 4]}})", comma, id);
+  }
+  const CocoAnnotations coco = parse(fmt::format(R"({{"images": [{}], "annotations": [{}],
+                            "categories": [{{"id": 1, "name": "cat"}}]}})",
+                                                 images, annotations));
+  ASSERT_EQ(coco.images.size(), std::size(kIds));
+  for (size_t i = 0; i < coco.images.size(); ++i)
+    EXPECT_EQ(coco.images[i].boxes.size(), 1u) << kIds[i];
+}
+
+TEST(Coco, TakesTheTextOfANumberForTheNumber) {
+  for (const auto& [id, used] : {std::pair("9", "\"9\""), std::pair("\"9\"", "9")}) {
+    const std::string json = fmt::format(
+        R"({{"images": [{{"id": {}, "file_name": "a", "height": 9, "width": 9}}],
+             "annotations": [{{"image_id": {}, "category_id": 1, "bbox": [2, 2, 4, 4]}}],
+             "categories": [{{"id": 1, "name": "cat"}}]}})",
+        id, used);
+    EXPECT_EQ(parse(json).images[0].boxes.size(), 1u) << json;
+  }
+}
+
 TEST(Coco, KeepsBoxesInPixelsWhereAnImageHasNoSize) {
   for (const char* size : {"\"height\": null, \"width\": 200", "\"license\": 1"}) {
     const CocoAnnotations coco = parse(replaced("\"height\": 100, \"width\": 200", size));
