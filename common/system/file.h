@@ -34,9 +34,11 @@ class WriteError : public Unavailable {
   WriteError(const std::string& what, int error);
   // True where no wait will help: permissions are missing, or the path leads to a wrong place.
   bool lasting() const { return lasting_; }
+  int error() const { return error_; }  // errno; 0: it had none
 
  private:
   bool lasting_;
+  int error_ = 0;
 };
 
 // The time for which a writer that cannot go on without its write waits for a full disk, or for a
