@@ -46,7 +46,7 @@ class Leftovers {
  private:
   const fs::path& checkpoints_;
   const std::vector<fs::path> folders_;
-  bool is_new_;
+  bool is_new_ = false;
 };
 
 void try_files(const fs::path& folder, const fs::path& renamed) {
