@@ -13,4 +13,9 @@ std::string loss_text(double loss);
 // The metrics of a loss: "cost 0.1234, accuracy 0.9744"; "nothing to measure" if there are none.
 std::string metrics_text(const std::vector<compute::Metric>& metrics);
 
+// Returns what was expected of an evaluation with these metrics, and not found; "" if nothing is
+// wrong.
+std::string metrics_problem(const compute::LossKind& loss,
+                            const std::vector<compute::Metric>& metrics);
+
 }  // namespace muster::loop
