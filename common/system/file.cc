@@ -107,7 +107,9 @@ bool open_from_above(const fs::path& folder, int parents) {
 }  // namespace
 
 WriteError::WriteError(const std::string& what, int error)
-    : WriteError(what + ": " + system_words(error), is_lasting(error)) {}
+    : WriteError(what + ": " + system_words(error), is_lasting(error)) {
+  error_ = error;
+}
 
 std::string read_file(const fs::path& path, size_t most) {
   const WatchedWork work(WatchedWork::Kind::storage, "reading", path.native());

@@ -34,9 +34,11 @@ class WriteError : public Unavailable {
   WriteError(const std::string& what, int error);
   // True if waiting does not help: permissions are missing, or the path leads to a wrong place.
   bool lasting() const { return lasting_; }
+  int error() const { return error_; }  // errno; 0: it had none
 
  private:
   bool lasting_;
+  int error_ = 0;
 };
 
 // How long a writer that cannot continue without its write waits if a disk is full or a file server

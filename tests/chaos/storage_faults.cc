@@ -5,6 +5,8 @@
 //   "full"        what needs room fails with ENOSPC
 //   "full NAME"   what makes something with NAME in its path does
 //   "no rename"   nothing can be renamed (EPERM), as on some file systems over objects
+//   "hidden NAME" no file with NAME in its path can be opened to be read (ENOENT), as where a name
+//                 is not seen at once that is new
 //   "stall"       calls wait until the file says something else
 // It stands in for a file server, for which a test would need privileges.
 
@@ -98,6 +100,16 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
+// Whether it is a file that can be written, but is not there for a reader; then errno says so.
+bool is_hidden(const char* path, int flags) {
+  char mode[32];
+  read_mode(mode);
+  if (std::strncmp(mode, "hidden ", 7) != 0 || !std::strstr(path, mode + 7)) return false;
+  if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_DIRECTORY)) return false;
+  errno = ENOENT;
+  return true;
+}
+
 Needs needs_of(int flags) {
   return flags & (O_CREAT | O_TMPFILE) ? Needs::room : Needs::nothing;
 }
@@ -117,6 +129,7 @@ extern "C" {
     va_end(more);                                                              \
     const bool below = is_below(path);                                         \
     if (below && !may_pass(needs_of(flags), path)) return -1;                  \
+    if (below && is_hidden(path, flags)) return -1;                            \
     return note(real(path, flags, mode), below);                               \
   }
 OPEN(open)

@@ -14,4 +14,9 @@ std::string loss_text(double loss);
 // there are none.
 std::string metrics_text(const std::vector<compute::Metric>& metrics);
 
+// Returns what was expected of an evaluation with these metrics, and not found; "" if nothing is
+// wrong.
+std::string metrics_problem(const compute::LossKind& loss,
+                            const std::vector<compute::Metric>& metrics);
+
 }  // namespace muster::loop

@@ -158,10 +158,14 @@ class Parser {
     return *number;
   }
 
-  // Returns the id of an image. An id that is not a number gets a unique number.
+  // Returns the id of an image. One that is no number gets a number that no other has. Of texts,
+  // only that of a number as a program writes it stands for the number: "7" does, "007" does not.
   int64_t image_id(ondemand::value value) {
-    const std::string_view text = digits(value, "a number or a text");
-    if (const auto number = whole(text)) return *number;
+    const bool is_text = value.type() == ondemand::json_type::string;
+    const std::string_view text =
+        is_text ? std::string_view(value.get_string()) : digits(value, "a number or a text");
+    if (const auto number = whole(text); number && (!is_text || std::to_string(*number) == text))
+      return *number;
     const auto count = static_cast<int64_t>(text_ids_.size());
     return text_ids_.emplace(std::string(text), std::numeric_limits<int64_t>::min() + count)
         .first->second;
@@ -314,28 +318,51 @@ class Parser {
     categories_.push_back(std::move(category));
   }
 
-  void leave_out_unused_categories() {
-    std::set<int64_t> used;
-    for (const Annotation& annotation : annotations_) used.insert(annotation.category);
-    std::set<std::string> parents;
-    std::map<std::string, int> named;
+  // Decides by the list of categories alone which ones are no classes, so that files with the same
+  // list number the classes alike, whatever boxes they have.
+  void leave_out_categories() {
+    std::set<std::string> names, parents;
+    std::set<int32_t> ids;
     for (const auto& [entry, parent] : categories_) {
+      ids.insert(entry.id);
+      names.insert(entry.name);
       if (parent != entry.name) parents.insert(parent);
-      ++named[entry.name];
     }
+    if (ids.size() < categories_.size()) return;  // the label map refuses an id that is there twice
+    join_categories_of_one_name();
     std::erase_if(categories_, [&](const Category& category) {
       const LabelMap::Entry& entry = category.entry;
-      const bool is_spare = parents.contains(entry.name) || named[entry.name] > 1;
-      if (!is_spare || used.contains(entry.id)) return false;
-      --named[entry.name];
-      result_.unused_categories.push_back(entry.name);
+      if (entry.id != 0 || !parents.contains(entry.name) || names.contains(category.parent))
+        return false;
+      group_ = entry.name;
+      result_.categories_left_out.push_back(entry.name);
+      return true;
+    });
+  }
+
+  // The smallest id above 0 stands for all categories of its name. Where annotations have several
+  // of them, all stay, and the label map refuses them.
+  void join_categories_of_one_name() {
+    std::set<int64_t> used;
+    for (const Annotation& annotation : annotations_) used.insert(annotation.category);
+    std::map<std::string, std::set<int32_t>> ids;
+    for (const Category& category : categories_) ids[category.entry.name].insert(category.entry.id);
+    std::erase_if(categories_, [&](const Category& category) {
+      const auto& [id, name, display_name] = category.entry;
+      const std::set<int32_t>& same = ids[name];
+      const int32_t kept =
+          *same.begin() > 0 || same.size() == 1 ? *same.begin() : *same.upper_bound(0);
+      const auto is_used = [&](int32_t one) { return used.contains(one); };
+      if (id == kept || std::ranges::count_if(same, is_used) > 1) return false;
+      same_as_.emplace(id, kept);
+      result_.categories_left_out.push_back(name);
       return true;
     });
   }
 
   // Adds the annotations to their images, because the lists may come in any order.
   CocoAnnotations joined() {
-    leave_out_unused_categories();
+    leave_out_categories();
     std::vector<LabelMap::Entry> entries;
     for (Category& category : categories_) entries.push_back(std::move(category.entry));
     result_.categories = LabelMap(std::move(entries), name_ + ": categories");
@@ -346,17 +373,28 @@ class Parser {
         ++result_.without_image;
         continue;
       }
-      const auto label = static_cast<int32_t>(annotation.category);
-      if (label != annotation.category || !result_.categories.index_of(label)) {
+      const auto same = same_as_.find(annotation.category);
+      const int64_t category = same == same_as_.end() ? annotation.category : same->second;
+      const auto label = static_cast<int32_t>(category);
+      if (label != category || !result_.categories.index_of(label)) {
         place_ = fmt::format("annotations[{}].category_id", i);
         at_ = annotation.place;
-        fail(fmt::format("expected the id of a category, found {}", annotation.category));
+        fail_category(category);
       }
       add_box(annotation, label, result_.images[image->second]);
     }
     for (CocoImage& image : result_.images)
       if (image.height > 0) result_.problems += images::keep_usable(image.boxes);
     return std::move(result_);
+  }
+
+  [[noreturn]] void fail_category(int64_t category) const {
+    if (category == 0 && !group_.empty())
+      fail(
+          fmt::format("expected the id of a class, found 0 for \"{}\", which is the supercategory "
+                      "of others and no class itself; with an id above 0 it is one",
+                      group_));
+    fail(fmt::format("expected the id of a category, found {}", category));
   }
 
   void add_box(const Annotation& annotation, int32_t label, CocoImage& image) {
@@ -387,6 +425,8 @@ class Parser {
   std::unordered_map<std::string, int64_t> text_ids_;
   std::vector<Annotation> annotations_;
   std::vector<Category> categories_;
+  std::map<int64_t, int32_t> same_as_;  // the id that stands for a category, by the left out one's
+  std::string group_;                   // the left out supercategory of id 0
 };
 
 }  // namespace

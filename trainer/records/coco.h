@@ -27,15 +27,17 @@ struct CocoAnnotations {
   LabelMap categories;
   std::vector<CocoImage> images;  // in the order of the file
   images::BoxProblems problems;
-  uint64_t without_image = 0;  // annotations left out because their image is not in the file
-  // Names of categories that are left out, because no annotation has them and they are only the
-  // supercategory of another category or have the same name as another one.
-  std::vector<std::string> unused_categories;
+  uint64_t without_image = 0;  // annotations of an image that is not in the file: left out
+  // Names of categories that are no classes of their own, by the list of categories alone. Of
+  // several that have one name, that of the smallest id above 0 stands for all. One of id 0 is left
+  // out if it is the supercategory of others and its own supercategory is not in the list.
+  std::vector<std::string> categories_left_out;
 
   // Throws Invalid naming `name` and what is wrong where ("annotations[3].bbox", with line and
-  // column) for a text that is not JSON or does not have `images`, `annotations` and `categories`
-  // as COCO's files do; for an id that occurs twice, for an annotation of a category that is not in
-  // the file, and for a Windows path.
+  // column) for a text that is no JSON or does not have `images`, `annotations` and `categories` as
+  // COCO's files do; for an id that occurs twice, for annotations of two categories of one name,
+  // for an annotation of a category that is not in the file or is left out as the supercategory of
+  // others, and for the path of a file on Windows.
   static CocoAnnotations parse(std::string_view json, const std::string& name);
   // The memory for reading is about three times the file's size, and is freed afterwards.
   static CocoAnnotations read(const std::filesystem::path& path);

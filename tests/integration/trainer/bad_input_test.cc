@@ -159,15 +159,20 @@ TEST(BadInputTest, AFolderThatCannotBeWrittenIsNamed) {
 
 TEST(BadInputTest, AStorageThatCannotKeepCheckpointsIsFoundBeforeTheFirstStep) {
   Alone alone("no-rename", small_training());
-  write_file_atomically(alone.folder / "faults", "no rename");
   alone.more = {{"LD_PRELOAD", MUSTER_STORAGE_FAULTS},
                 {"MUSTER_FAULTS", (alone.folder / "faults").string()},
                 {"MUSTER_FAULTS_BELOW", (alone.folder / "job").string()},
                 {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
-  EXPECT_EQ(alone.run(), kBadConfig) << "no restart helps";
-  EXPECT_THAT(alone.log(), HasSubstr("expected a storage that can keep checkpoints, found one that "
-                                     "cannot: cannot write "));
-  EXPECT_FALSE(fs::exists(alone.folder / "job" / "checkpoints"));
+  const std::pair<const char*, const char*> faults[] = {{"no rename", "cannot write "},
+                                                        {"hidden ckpt-trial", "cannot read "}};
+  for (const auto& [fault, why] : faults) {
+    write_file_atomically(alone.folder / "faults", fault);
+    EXPECT_EQ(alone.run(), kBadConfig) << "no restart helps";
+    EXPECT_THAT(alone.log(), HasSubstr("expected a storage that can keep checkpoints, found one "
+                                       "that cannot: " +
+                                       std::string(why)));
+    EXPECT_FALSE(fs::exists(alone.folder / "job" / "checkpoints")) << fault;
+  }
   write_file_atomically(alone.folder / "faults", "");
   EXPECT_EQ(alone.run(), kSuccess) << alone.log();
 }

@@ -4,11 +4,11 @@
 
 namespace muster::checkpoint {
 
-// Tests whether the storage of `checkpoints`, a folder of checkpoints, supports what a checkpoint
-// needs: create, write, sync, rename and remove a file and a folder, and read what another
-// descriptor has written. Throws Invalid (kBadConfig) naming the operation that the storage does
-// not support, and WriteError for errors that may pass, for example a full disk. Leaves nothing
-// behind.
+// Tries whether the storage of `checkpoints`, a folder of checkpoints, can do what a checkpoint
+// needs: make, write, sync, rename and remove a file and a folder, and read back what another
+// descriptor has written. Throws Invalid (kBadConfig) naming what the storage cannot do; WriteError
+// for what may pass, such as a full disk, and for a limit of this process (EMFILE, EFBIG); and
+// Unavailable for an I/O error of reading. Leaves nothing behind, whatever it throws.
 void try_storage(const std::filesystem::path& checkpoints);
 
 }  // namespace muster::checkpoint

@@ -13,11 +13,24 @@ namespace {
 
 constexpr uint64_t kMostNamed = 10;
 constexpr const char* kDamaged = "damagedSamples";
+constexpr const char* kOdd = "irregularSamples";
 
 }  // namespace
 
 CorruptSamples::CorruptSamples(uint64_t samples, double most_share)
     : samples_(samples), most_share_(most_share) {}
+
+CorruptSamples::~CorruptSamples() {
+  const MutexLock lock(mutex_);
+  const auto tell_all = [&](const char* what, const char* counted, uint64_t count) {
+    if (count > kMostNamed)
+      log::warning(fmt::format("{} of {} samples were {}, and the first {} of these were named",
+                               count, samples_, what, kMostNamed),
+                   {{counted, count}});
+  };
+  tell_all("damaged", kDamaged, all_damaged());
+  tell_all("irregular and used", kOdd, odd_count_);
+}
 
 void CorruptSamples::add(uint64_t sample, const std::string& why) {
   const MutexLock lock(mutex_);
@@ -35,18 +48,15 @@ void CorruptSamples::add_unnumbered(const std::string& why) {
 
 void CorruptSamples::add_odd(uint64_t sample, const std::string& what) {
   const MutexLock lock(mutex_);
-  if (!odd_.insert(sample).second) return;
-  tell("an irregular sample is used", what, "irregularSamples", odd_.size());
+  odd_.resize(samples_);
+  if (odd_.at(sample)) return;
+  odd_[sample] = true;
+  tell("an irregular sample is used", what, kOdd, ++odd_count_);
 }
 
 uint64_t CorruptSamples::count() const {
   const MutexLock lock(mutex_);
   return all_damaged();
-}
-
-uint64_t CorruptSamples::odd_count() const {
-  const MutexLock lock(mutex_);
-  return odd_.size();
 }
 
 void CorruptSamples::require_few(const std::string& why) const {
@@ -66,9 +76,9 @@ uint64_t CorruptSamples::all_damaged() const {
 void CorruptSamples::tell(const char* what, const std::string& why, const char* counted,
                           uint64_t count) const {
   if (count > kMostNamed) return;
-  log::warning(
-      fmt::format("{}: {}{}", what, why, count == kMostNamed ? "; further ones are not named" : ""),
-      {{counted, count}});
+  log::warning(fmt::format("{}: {}{}", what, why,
+                           count == kMostNamed ? "; further ones are counted, not named" : ""),
+               {{counted, count}});
 }
 
 }  // namespace muster::data

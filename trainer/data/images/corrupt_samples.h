@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "common/threads/mutex.h"
 
@@ -14,6 +15,10 @@ class CorruptSamples {
  public:
   // `most_share`: the largest share of samples that may be damaged.
   CorruptSamples(uint64_t samples, double most_share);
+  // Tells in the log how many there were, if that was more than were named.
+  ~CorruptSamples();
+  CorruptSamples(const CorruptSamples&) = delete;
+  CorruptSamples& operator=(const CorruptSamples&) = delete;
 
   // Names a sample in the log, if it is one of the first. Throws Invalid, with `why` and the
   // counts, if too many samples are damaged by now. Throws at every further call too, because a
@@ -26,8 +31,7 @@ class CorruptSamples {
   // its kind.
   void add_odd(uint64_t sample, const std::string& what);
 
-  uint64_t count() const;  // number of damaged samples
-  uint64_t odd_count() const;
+  uint64_t count() const;  // of the damaged ones
 
  private:
   void require_few(const std::string& why) const MUSTER_REQUIRES(mutex_);
@@ -38,7 +42,9 @@ class CorruptSamples {
   const double most_share_;
   mutable Mutex mutex_;
   std::set<uint64_t> numbers_ MUSTER_GUARDED_BY(mutex_);
-  std::set<uint64_t> odd_ MUSTER_GUARDED_BY(mutex_);
+  // Where all samples are irregular, this is small beside them. Empty: none is.
+  std::vector<bool> odd_ MUSTER_GUARDED_BY(mutex_);
+  uint64_t odd_count_ MUSTER_GUARDED_BY(mutex_) = 0;
   uint64_t unnumbered_ MUSTER_GUARDED_BY(mutex_) = 0;
 };
 

@@ -115,9 +115,13 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
   fit_boxes(example.height, example.width, name, image);
 }
 
-std::vector<std::string> class_names(const records::LabelMap& labels) {
+std::vector<std::string> class_names(const records::LabelMap& labels, int64_t model_classes) {
   std::vector<std::string> names;
-  for (const records::LabelMap::Entry& entry : labels.entries()) names.push_back(entry.name);
+  for (const records::LabelMap::Entry& entry : labels.entries()) {
+    const auto place = static_cast<size_t>(labels.class_of(entry.id, model_classes));
+    while (names.size() < place) names.push_back(fmt::format("no id {}", names.size() + 1));
+    names.push_back(entry.name);
+  }
   return names;
 }
 

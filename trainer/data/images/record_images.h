@@ -48,9 +48,10 @@ class RecordReader {
   bool has_labels_;
 };
 
-// Returns the names that identify a label map's classes, in order. LabelMap::names_by_class() has
-// the names for people.
-std::vector<std::string> class_names(const records::LabelMap& labels);
+// Returns the names that identify a label map's classes by class, as LabelMap::class_of() numbers
+// them: two maps with the same names there number them alike. A class without an id is called "no
+// id 7". Those for people are LabelMap::names_by_class().
+std::vector<std::string> class_names(const records::LabelMap& labels, int64_t model_classes);
 
 // Images in records.
 class RecordImages : public ImageSet {

@@ -156,10 +156,10 @@ spec::DataFacts read_facts(const spec::RecordSource& source) {
   facts.files = index.files.size();
   facts.sample_shape = source.images.shape();
   if (reader.labels() == nullptr) return facts;
-  facts.classes = class_names(*reader.labels());
-  facts.label_count = static_cast<int64_t>(facts.classes.size());
+  facts.classes = class_names(*reader.labels(), source.model_classes);
+  facts.label_count = static_cast<int64_t>(reader.labels()->entries().size());
   facts.largest_label =
-      fmt::format("{} classes in {}", facts.classes.size(), source.label_map.string());
+      fmt::format("{} classes in {}", facts.label_count, source.label_map.string());
   return facts;
 }
 
@@ -178,15 +178,17 @@ spec::DataFacts read_facts(const spec::CocoSource& source) {
   facts.without_objects = std::ranges::find(seen, true) == seen.end();
   facts.samples = annotations.images.size();
   facts.sample_shape = source.images.shape();
-  facts.classes = class_names(annotations.categories);
-  facts.label_count = static_cast<int64_t>(facts.classes.size());
-  facts.largest_label = fmt::format("{} categories in {}", facts.classes.size(), name);
-  std::ranges::move(notes_of_classes(seen, facts.classes, name), std::back_inserter(facts.notes));
-  if (!annotations.unused_categories.empty())
-    facts.notes.push_back(fmt::format(
-        "{}: no annotation has the categories {}, which only are above others or have the name of "
-        "others; they are no classes",
-        name, listed(annotations.unused_categories, kMostNamed)));
+  facts.classes = class_names(annotations.categories, source.model_classes);
+  facts.label_count = static_cast<int64_t>(seen.size());
+  facts.largest_label = fmt::format("{} categories in {}", facts.label_count, name);
+  std::vector<std::string> names;
+  for (const auto& entry : annotations.categories.entries()) names.push_back(entry.name);
+  std::ranges::move(notes_of_classes(seen, names, name), std::back_inserter(facts.notes));
+  if (!annotations.categories_left_out.empty())
+    facts.notes.push_back(
+        fmt::format("{}: the categories {} are the supercategories of others or have the name of "
+                    "others; they are no classes of their own",
+                    name, listed(annotations.categories_left_out, kMostNamed)));
   return facts;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -151,15 +150,12 @@ std::optional<Evaluation> evaluate_part(compute::Engine& engine, const spec::Tra
   auto result = evaluate(engine, *part.dataset, spec, stop);
   if (!result) return result;
   const std::vector<compute::Metric>& metrics = result->metrics;
-  const bool finite = std::ranges::all_of(
-      metrics, [](const compute::Metric& metric) { return std::isfinite(metric.value); });
+  const std::string problem = metrics_problem(spec.model.loss, metrics);
   const std::string text = fmt::format("{} at step {}: {}", part.name, step, metrics_text(metrics));
-  if (!metrics.empty() && finite)
+  if (problem.empty())
     log::info(text, result->json());
   else
-    log::warning(text + (finite ? ": expected objects that are no crowds, found none"
-                                : ": expected finite numbers"),
-                 result->json());
+    log::warning(text + ": " + problem, result->json());
   return result;
 }
 

@@ -1,5 +1,7 @@
 #include "trainer/records/coco.h"
 
+#include <fmt/format.h>
+
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/records/fixture.h"
 
@@ -7,6 +9,7 @@ namespace muster::records {
 namespace {
 
 using images::Box;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -165,6 +168,36 @@ TEST(Coco, TakesWhatHasAPlainMeaning) {
   }
 }
 
+TEST(Coco, KeepsTextsApartThatAreIdsAndLookLikeTheSameNumber) {
+  constexpr const char* kIds[] = {"7",       "\"007\"",  "\"7.0\"", "\" 7\"", "\"+7\"", "100",
+                                  "\"1e2\"", "\"0x64\"", "\"-0\"",  "0",      "\"\"",   "\"a\""};
+  std::string images, annotations;
+  for (const char* id : kIds) {
+    const char* comma = images.empty() ? "" : ", ";
+    images +=
+        fmt::format(R"({}{{"id": {}, "file_name": "a", "height": 9, "width": 9}})", comma, id);
+    annotations +=
+        fmt::format(R"({}{{"image_id": {}, "category_id": 1, "bbox": [2, 2, 4, 4]}})", comma, id);
+  }
+  const CocoAnnotations coco = parse(fmt::format(R"({{"images": [{}], "annotations": [{}],
+                            "categories": [{{"id": 1, "name": "cat"}}]}})",
+                                                 images, annotations));
+  ASSERT_EQ(coco.images.size(), std::size(kIds));
+  for (size_t i = 0; i < coco.images.size(); ++i)
+    EXPECT_EQ(coco.images[i].boxes.size(), 1u) << kIds[i];
+}
+
+TEST(Coco, TakesTheTextOfANumberForTheNumber) {
+  for (const auto& [id, used] : {std::pair("9", "\"9\""), std::pair("\"9\"", "9")}) {
+    const std::string json = fmt::format(
+        R"({{"images": [{{"id": {}, "file_name": "a", "height": 9, "width": 9}}],
+             "annotations": [{{"image_id": {}, "category_id": 1, "bbox": [2, 2, 4, 4]}}],
+             "categories": [{{"id": 1, "name": "cat"}}]}})",
+        id, used);
+    EXPECT_EQ(parse(json).images[0].boxes.size(), 1u) << json;
+  }
+}
+
 TEST(Coco, KeepsBoxesInPixelsWhereAnImageHasNoSize) {
   for (const char* size : {"\"height\": null, \"width\": 200", "\"license\": 1"}) {
     const CocoAnnotations coco = parse(replaced("\"height\": 100, \"width\": 200", size));
@@ -183,37 +216,101 @@ TEST(Coco, CountsBoxesOfAnotherUnit) {
             (images::BoxProblems{.no_area = 1, .outside = 1, .far_outside = 1}));
 }
 
+// A file with one box of each of the categories `boxes`.
+std::string with_categories(const std::string& categories, const std::vector<int>& boxes) {
+  std::string annotations;
+  for (const int category : boxes)
+    annotations += fmt::format(R"({}{{"image_id": 1, "category_id": {}, "bbox": [2, 2, 4, 4]}})",
+                               annotations.empty() ? "" : ", ", category);
+  return fmt::format(R"({{"images": [{{"id": 1, "file_name": "a.jpg", "height": 9, "width": 9}}],
+      "annotations": [{}], "categories": [{}]}})",
+                     annotations, categories);
+}
+
+std::vector<int32_t> class_ids(const CocoAnnotations& coco) {
+  std::vector<int32_t> ids;
+  for (const LabelMap::Entry& entry : coco.categories.entries()) ids.push_back(entry.id);
+  return ids;
+}
+
+// Roboflow writes categories in this way.
+const std::string kDigit = R"({"id": 1, "name": "digit", "supercategory": "digit"})";
+const std::string kVehicles =
+    R"({"id": 0, "name": "vehicle", "supercategory": "none"},
+       {"id": 1, "name": "car", "supercategory": "vehicle"},
+       {"id": 2, "name": "truck", "supercategory": "vehicle"})";
+
 TEST(Coco, LeavesOutCategoriesThatOnlyGroupOthersOrHaveTheirNames) {
-  const auto with = [](const std::string& categories) {
-    return parse(R"({"images": [{"id": 1, "file_name": "a.jpg", "height": 9, "width": 9}],
-      "annotations": [{"image_id": 1, "category_id": 1, "bbox": [2, 2, 4, 4]}],
-      "categories": [)" +
-                 categories + "]}");
-  };
   const auto ids = [&](const std::string& categories) {
-    std::vector<int32_t> found;
-    const CocoAnnotations coco = with(categories);
-    for (const LabelMap::Entry& entry : coco.categories.entries()) found.push_back(entry.id);
-    return found;
+    return class_ids(parse(with_categories(categories, {1})));
   };
-  // Roboflow writes categories in this way.
-  const std::string digit = R"({"id": 1, "name": "digit", "supercategory": "digit"})";
-  EXPECT_THAT(ids(R"({"id": 0, "name": "digit", "supercategory": "none"}, )" + digit),
+  EXPECT_THAT(ids(R"({"id": 0, "name": "digit", "supercategory": "none"}, )" + kDigit),
               ElementsAre(1));
-  EXPECT_THAT(ids(R"({"id": 0, "name": "digit"}, )" + digit), ElementsAre(1));
-  EXPECT_THAT(ids(digit + R"(, {"id": 7, "name": "digit"})"), ElementsAre(1));
-  EXPECT_THAT(with(digit + R"(, {"id": 7, "name": "digit"})").unused_categories,
-              ElementsAre("digit"));
+  EXPECT_THAT(ids(R"({"id": 0, "name": "digit"}, )" + kDigit), ElementsAre(1));
+  EXPECT_THAT(ids(kDigit + R"(, {"id": 7, "name": "digit"})"), ElementsAre(1));
+  EXPECT_THAT(ids(kVehicles), ElementsAre(1, 2));
+  EXPECT_THAT(parse(with_categories(kVehicles, {1})).categories_left_out, ElementsAre("vehicle"));
+  EXPECT_THAT(
+      parse(with_categories(kDigit + R"(, {"id": 7, "name": "digit"})", {1})).categories_left_out,
+      ElementsAre("digit"));
+  // One of another id than 0 is a class, and so is one that nobody is below or that is below
+  // another one itself.
   EXPECT_THAT(ids(R"({"id": 1, "name": "cat", "supercategory": "animal"},
                      {"id": 2, "name": "animal", "supercategory": "none"})"),
-              ElementsAre(1));
-  // One that is used is a class, and so is one that nobody is below.
-  EXPECT_THAT(ids(R"({"id": 1, "name": "animal"},
-                     {"id": 2, "name": "cat", "supercategory": "animal"})"),
               ElementsAre(1, 2));
   EXPECT_THAT(ids(R"({"id": 1, "name": "person", "supercategory": "person"},
-                     {"id": 2, "name": "car", "supercategory": null}, {"id": 3, "name": "bus", "supercategory": 5})"),
-              ElementsAre(1, 2, 3));
+                     {"id": 2, "name": "car", "supercategory": null}, {"id": 0, "name": "bus", "supercategory": 5})"),
+              ElementsAre(0, 1, 2));
+  EXPECT_THAT(ids(R"({"id": 0, "name": "cat", "supercategory": "animal"},
+                     {"id": 1, "name": "animal"}, {"id": 2, "name": "kitten", "supercategory": "cat"})"),
+              ElementsAre(0, 1, 2));
+}
+
+// Training and validation data have the same list of categories, and boxes of different ones.
+TEST(Coco, NumbersClassesByTheListAloneWhateverBoxesAFileHas) {
+  for (const std::string& categories :
+       {kVehicles, kDigit + R"(, {"id": 7, "name": "digit"}, {"id": 8, "name": "letter"})",
+        R"({"id": 0, "name": "digit"}, {"id": 9, "name": "letter"}, )" + kDigit,
+        std::string(R"({"id": 1, "name": "animal"},
+                       {"id": 2, "name": "cat", "supercategory": "animal"},
+                       {"id": 3, "name": "dog", "supercategory": "animal"})")}) {
+    const CocoAnnotations none = parse(with_categories(categories, {}));
+    int read = 0;
+    for (int category = 0; category < 10; ++category) {
+      const std::string json = with_categories(categories, {category});
+      if (json.find(fmt::format(R"("id": {}, "name")", category)) == std::string::npos) continue;
+      if (categories == kVehicles && category == 0) continue;
+      const CocoAnnotations one = parse(json);
+      EXPECT_EQ(one.categories.entries(), none.categories.entries()) << json;
+      EXPECT_EQ(one.categories_left_out, none.categories_left_out) << json;
+      ++read;
+    }
+    EXPECT_GE(read, 2) << categories;
+  }
+}
+
+TEST(Coco, TakesBoxesOfACategoryForTheOneOfItsName) {
+  const std::string digits = kDigit + R"(, {"id": 7, "name": "digit"})";
+  EXPECT_EQ(parse(with_categories(digits, {7})).images[0].boxes[0].label, 1);
+  EXPECT_THAT(error_of([&] {
+                parse(with_categories(digits, {1, 7}));
+              }),
+              HasSubstr("expected each name once, found \"digit\" for ids 1 and 7"));
+  for (const std::string& twice :
+       {kDigit, std::string(R"({"id": 7, "name": "letter"}, {"id": 7, "name": "digit"})")})
+    EXPECT_THAT(error_of([&] { parse(with_categories(kDigit + ", " + twice, {1})); }),
+                HasSubstr("expected each id once"));
+}
+
+TEST(Coco, RefusesABoxOfACategoryThatIsNoClass) {
+  EXPECT_THAT(
+      error_of([&] {
+        parse(with_categories(kVehicles, {1, 0}));
+      }),
+      AllOf(HasSubstr("annotations[1].category_id: "),
+            HasSubstr("expected the id of a class, found 0 for \"vehicle\", which is the "
+                      "supercategory of others and no class itself; with an id above 0 it is one "
+                      "(line 2, column ")));
 }
 
 TEST(Coco, RefusesEveryTruncation) {

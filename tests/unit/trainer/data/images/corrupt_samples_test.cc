@@ -8,6 +8,7 @@ namespace muster::data {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(CorruptSamples, AreCountedOnceEach) {
   CorruptSamples corrupt(100, 0.03);
@@ -44,10 +45,42 @@ TEST(CorruptSamples, EndTheJobThoughTheFirstToSayItWasNotHeard) {
 TEST(CorruptSamples, AreNotThoseThatAreUsedAlthoughTheyAreIrregular) {
   CorruptSamples corrupt(100, 0);
   corrupt.add_odd(7, "a.jpg: extraneous bytes");
-  corrupt.add_odd(7, "a.jpg: extraneous bytes");
   corrupt.add_odd(9, "b.jpg: extraneous bytes");
-  EXPECT_EQ(corrupt.odd_count(), 2u);
   EXPECT_EQ(corrupt.count(), 0u);
+}
+
+// Returns what is logged while `fill` adds to samples of which all may be damaged, and afterwards.
+template <class Fill>
+std::string log_of(const Fill& fill) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    CorruptSamples corrupt(100, 1);
+    fill(corrupt);
+  }
+  return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+}
+
+TEST(CorruptSamples, AreCountedToTheEndWhereNotAllAreNamed) {
+  const std::string odd = log_of([](CorruptSamples& corrupt) {
+    for (uint64_t use = 0; use < 60; ++use) corrupt.add_odd(use % 30, "irregular");
+  });
+  EXPECT_THAT(
+      odd,
+      HasSubstr("30 of 100 samples were irregular and used, and the first 10 of these were named"));
+  EXPECT_THAT(odd, Not(HasSubstr("samples were damaged")));
+  const std::string damaged = log_of([](CorruptSamples& corrupt) {
+    for (uint64_t use = 0; use < 20; ++use) corrupt.add(use, "damaged");
+    corrupt.add_unnumbered("damaged");
+  });
+  EXPECT_THAT(damaged,
+              HasSubstr("21 of 100 samples were damaged, and the first 10 of these were named"));
+  EXPECT_THAT(damaged, Not(HasSubstr("irregular")));
+  const std::string few = log_of([](CorruptSamples& corrupt) {
+    for (uint64_t i = 0; i < 10; ++i) corrupt.add_odd(i, "irregular " + std::to_string(i) + ".");
+  });
+  for (int i = 0; i < 10; ++i) EXPECT_THAT(few, HasSubstr("irregular " + std::to_string(i) + "."));
+  EXPECT_THAT(few, Not(HasSubstr("samples were")));
 }
 
 TEST(CorruptSamples, MayBeNoneOrAll) {

@@ -101,6 +101,19 @@ TEST(LookAt, FindsCocoAnnotationsWithoutAnObjectToLearn) {
   EXPECT_THAT(look_at(some.source())->notes, ElementsAre(HasSubstr("found none of category 2")));
 }
 
+// The names are compared with those of other data, so they stand at the numbers that the classes
+// get.
+TEST(LookAt, NamesCocoCategoriesByTheNumbersThatTheModelGivesThem) {
+  const TestFolder folder;
+  CocoFolder coco(folder.path(), {1, 3});
+  coco.add(picture(0, 10, 10), {{1, {0, 0, 5, 5}, false}});
+  spec::DataSource source = coco.source();
+  EXPECT_THAT(look_at(source)->classes, ElementsAre("category 1", "category 3"));
+  std::get<spec::CocoSource>(source.kind).model_classes = 3;
+  EXPECT_THAT(look_at(source)->classes, ElementsAre("category 1", "no id 2", "category 3"));
+  EXPECT_EQ(look_at(source)->label_count, 2);
+}
+
 TEST(LookAt, KnowsNothingWhereAFileIsMissing) {
   const TestFolder folder;
   EXPECT_FALSE(look_at(idx(folder.write("i", images_2x3(2)), folder.path() / "none")));
