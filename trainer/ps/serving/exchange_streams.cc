@@ -235,7 +235,9 @@ void ExchangeStream::reject(uint64_t sequence, const std::string& long_message) 
   const std::string message = shorten(long_message, group::kMostTold);
   Json who = {{"peer", peer_}, {"rank", rank_}};
   if (host_) who["shard"] = host_->shard();
-  log::warning("a member was rejected: " + message, who);
+  log::warning(
+      "a member was rejected: " + message + " (" + peer_ + ", rank " + std::to_string(rank_) + ")",
+      who);
   reply(Status::rejected, sequence, message);
 }
 
