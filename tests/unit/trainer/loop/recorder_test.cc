@@ -300,8 +300,9 @@ TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
     EXPECT_THROW(checkpointer.take_now(synchronizer, {}, {}), WriteError);  // after the first
     ASSERT_EQ(current_stalls().size(), 1u) << "it is shown where hangs are";
     EXPECT_EQ(current_stalls()[0].kind, WatchedWork::Kind::storage);
-    EXPECT_THAT(current_stalls()[0].doing, AllOf(HasSubstr("no checkpoint of step 0: "),
-                                                 HasSubstr((folder / "checkpoints").string())));
+    EXPECT_THAT(current_stalls()[0].doing,
+                AllOf(HasSubstr("no checkpoint since step 0; training goes on: "),
+                      HasSubstr((folder / "checkpoints").string())));
     checkpointer.take(synchronizer, {});
     EXPECT_THROW(checkpointer.take_now(synchronizer, {}, {}), WriteError);
   });

@@ -32,7 +32,9 @@ class ClusterLogsTest : public ::testing::Test {
       const Json running = {{"running", Json::object()}};
       return ok({{"items", Json::array({pod(looks_ < 3 ? waiting : running)})}});
     }
-    return kube::answer(200, "2026-01-02T03:04:06.25Z two\n2026-01-02T03:04:07Z thr");
+    return kube::answer(200,
+                        "2026-01-02T03:04:05Z one\n2026-01-02T03:04:06.25Z two\n"
+                        "2026-01-02T03:04:07Z thr");
   }
   kube::StreamEnd stream(const kube::Transport::OnLine& on_line) {
     if (++streams_ == 1) on_line("2026-01-02T03:04:05Z one");
@@ -132,7 +134,8 @@ TEST_F(ClusterLogsTest, says_without_follow_that_nothing_has_started) {
   looks_ = 3;
   testing::internal::CaptureStdout();
   EXPECT_EQ(show_cluster_logs(access(transport_), options), kSuccess);
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "worker-0 | two\nworker-0 | thr\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "worker-0 | one\nworker-0 | two\nworker-0 | thr\n");
   EXPECT_EQ(kube::query(transport_.requests().back(), "container"), "tensorflow");
 }
 

@@ -83,10 +83,11 @@ TEST(EventWriter, LogsWhatAJobSaysAndARepetitionNotBeforeTheNextWrite) {
     const Json line = Json::parse(text);
     EXPECT_EQ(line["level"], "info");
     EXPECT_EQ(line["job"], "team/mnist");
-    said.push_back(line["reason"].get<std::string>() + ": " + line["message"].get<std::string>());
+    said.push_back(line["reason"].get<std::string>() + " | " + line["message"].get<std::string>());
   }
-  EXPECT_THAT(said, ElementsAre("ReplicaFailed: worker-0 ended", "Started: the job starts",
-                                "ReplicaFailed: worker-0 ended"));
+  EXPECT_THAT(said, ElementsAre("ReplicaFailed | team/mnist: ReplicaFailed: worker-0 ended",
+                                "Started | team/mnist: Started: the job starts",
+                                "ReplicaFailed | team/mnist: ReplicaFailed: worker-0 ended"));
 }
 
 TEST(EventWriter, MakesAnObjectAnewThatHasGone) {

@@ -25,7 +25,8 @@ batchSize: 32
 )",
                                       "training.yaml");
   for (const auto& [path, value] : changes) document.set(path, value);
-  EXPECT_TRUE(apply_schema(spec::training_schema(), document).empty());
+  for (const Problem& problem : apply_schema(spec::training_schema(), document))
+    ADD_FAILURE() << problem.text();
   return document.value();
 }
 
@@ -44,10 +45,10 @@ checkpoint::Manifest final_of(const Json& training, const checkpoint::Evaluation
 const Changes kFour = {{"epochs", "4"}};
 const Changes kSteps = {{"steps", "128"}};
 const Changes kPatient = {{"epochs", "9"},
-                          {"earlyStopping", "{metric: loss, patience: 2}"},
+                          {"earlyStopping", "{metric: validationLoss, patience: 2}"},
                           {"evaluation", "{everyEpochs: 1}"}};
 const Changes kGoal = {{"epochs", "9"},
-                       {"stopWhen", "{metric: accuracy, atLeast: 0.9}"},
+                       {"stopWhen", "{metric: validationAccuracy, atLeast: 0.9}"},
                        {"evaluation", "{everyEpochs: 1}"}};
 
 Changes with(Changes changes, const char* path, const char* value) {
@@ -79,10 +80,10 @@ TEST(Completion, CoversAFinalCheckpointWhereTheTrainingWouldEndThereToo) {
       {"early stopping, more epochs", kPatient, stopped, End::early_stopping,
        with(kPatient, "epochs", "99"), true},
       {"early stopping, more patience", kPatient, stopped, End::early_stopping,
-       with(kPatient, "earlyStopping", "{metric: loss, patience: 3}"), false},
+       with(kPatient, "earlyStopping", "{metric: validationLoss, patience: 3}"), false},
       {"stopWhen", kGoal, good, End::stop_when, kGoal, true},
       {"another stopWhen", kGoal, good, End::stop_when,
-       with(kGoal, "stopWhen", "{metric: accuracy, atLeast: 0.99}"), false},
+       with(kGoal, "stopWhen", "{metric: validationAccuracy, atLeast: 0.99}"), false},
       {"no stopWhen, and as long as it was", kGoal, good, End::stop_when, kFour, true},
   };
   for (const auto& test : cases) {
