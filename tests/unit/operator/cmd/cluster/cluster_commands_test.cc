@@ -461,7 +461,7 @@ TEST_F(ClusterCommandsTest, says_why_a_job_cannot_be_scaled_and_changes_nothing)
 
 Json trained_job(const Json& status = Json::object()) {
   Json value = elastic_job(2, status);
-  value["spec"]["storage"] = {{"volume", {{"emptyDir", Json::object()}}}};
+  value["spec"]["storage"] = {{"volume", {{"persistentVolumeClaim", {{"claimName", "shared"}}}}}};
   return value;
 }
 
