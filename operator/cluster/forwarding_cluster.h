@@ -28,6 +28,9 @@ class ForwardingCluster : public Cluster {
   void remove_job(const api::TrainingJob& job) override { inner_.remove_job(job); }
 
  protected:
+  Cluster& inner() { return inner_; }
+
+ private:
   Cluster& inner_;
 };
 

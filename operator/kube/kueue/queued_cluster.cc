@@ -94,7 +94,7 @@ void QueuedCluster::try_later(const api::TrainingJob& job, const std::function<v
 }
 
 std::optional<api::TrainingJob> QueuedCluster::get(const std::string& key) {
-  std::optional<api::TrainingJob> job = inner_.get(key);
+  std::optional<api::TrainingJob> job = inner().get(key);
   if (!job) forget(key);
   if (!enabled_ || !job || !may_queue(*job)) return job;
   const std::optional<QueueRequest> request = request_of(*job);
@@ -123,7 +123,7 @@ void QueuedCluster::tell_of_missing_queues(const api::TrainingJob& job) {
     if (!said.missed_since) said.missed_since = now();
     if (now() - *said.missed_since < kSoon || std::exchange(said.told_of_missing, true)) return;
   }
-  inner_.emit(job, {plan::Event::Kind::warning, "QueuesNotInView",
+  inner().emit(job, {plan::Event::Kind::warning, "QueuesNotInView",
                     "the job names a queue, and the operator cannot see Kueue's Workloads and "
                     "ResourceFlavors: are Kueue's CustomResourceDefinitions installed?"});
 }
@@ -151,11 +151,11 @@ void QueuedCluster::follow(api::TrainingJob& job, const QueueRequest& request, J
   const auto spec_of = [this](const std::string& name) { return flavor_spec(name); };
   const std::string fewer = admit(job, workload, spec_of);
   if (!job.hold && !job.suspend && is_new(key_of(job), fewer))
-    inner_.emit(job, {plan::Event::Kind::normal, "AdmittedFewer", fewer});
+    inner().emit(job, {plan::Event::Kind::normal, "AdmittedFewer", fewer});
 }
 
 plan::Observed QueuedCluster::observe(const api::TrainingJob& job) {
-  plan::Observed observed = inner_.observe(job);
+  plan::Observed observed = inner().observe(job);
   const bool stands = job.status.is_true("Suspended") && !runs(observed);
   if (job.hold && !job.suspend && stands) try_later(job, [&] { join(job, observed); });
   return observed;
@@ -255,7 +255,7 @@ void QueuedCluster::tell(const api::TrainingJob& job, const api::JobStatus& stat
 }
 
 bool QueuedCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
-  if (!inner_.publish_status(job, status)) return false;
+  if (!inner().publish_status(job, status)) return false;
   if (!enabled_ || !may_queue(job)) return true;
   if (const Json workload = workload_of(job); !workload.is_null())
     try_later(job, [&] { tell(job, status, workload); });

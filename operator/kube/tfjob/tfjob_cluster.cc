@@ -124,7 +124,7 @@ std::optional<api::TrainingJob> TfJobCluster::get(const std::string& key) {
     const Json whole = companion->json();
     try_later(key, [&] { keep_companion(key, *tfjob, &whole); });
   }
-  std::optional<api::TrainingJob> job = inner_.get(key);
+  std::optional<api::TrainingJob> job = inner().get(key);
   // An earlier process may have ended before this write. A job without a status gets its first
   // status in this pass, and the TFJob's status follows then.
   if (job && tfjob && !job->status.conditions.empty())
@@ -269,7 +269,7 @@ void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
 }
 
 bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
-  if (!inner_.publish_status(job, status)) return false;
+  if (!inner().publish_status(job, status)) return false;
   if (const std::optional<Json> tfjob = tfjob_of(job)) {
     try_later(key_of(job), [&] { tell(*tfjob, job, status); });
     const auto becomes = [&](const char* condition) {
