@@ -68,7 +68,7 @@ TEST(MusterRun, shows_that_a_full_disk_keeps_a_training_from_its_checkpoints) {
   EXPECT_THAT(status->output(),
               testing::HasSubstr("Stalled (StorageHangs): chief-0 waits for its storage"));
   EXPECT_THAT(job.state()["status"]["cause"].get<std::string>(),
-              testing::AllOf(testing::HasSubstr("no checkpoint of step"),
+              testing::AllOf(testing::HasSubstr("no checkpoint since step"),
                              testing::HasSubstr("No space left on device")));
   write_file_atomically(faults, "");
   await_file(job.directory() / "checkpoints" / "checkpoint");
