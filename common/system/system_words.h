@@ -25,7 +25,7 @@ inline std::string system_words(int error) {
   }
 }
 
-// The same for an error of fork() or of the start of a thread.
+// Returns the words for an error of fork() or of the start of a thread.
 inline std::string words_of_fork(int error) {
   return system_words(error) + (error == EAGAIN ? " (of the machine, or ulimit -u or -v)" : "");
 }

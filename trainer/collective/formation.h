@@ -25,7 +25,7 @@ class Formation : public group::Formation {
   // come back, before it begins without them.
   static constexpr std::chrono::milliseconds kMuster = group::PeerRegistry::kSilence;
 
-  // Where members' GPUs may exchange gradients directly, without encryption.
+  // Says where members' GPUs may exchange gradients directly, without encryption.
   enum class Link { on_one_host, anywhere };
 
   struct Setup {

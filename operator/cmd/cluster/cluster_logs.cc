@@ -23,6 +23,10 @@ bool has_log(const kube::Pod& pod) {
   return false;
 }
 
+void sort_by_time(std::vector<ReplicaLine>& lines) {
+  std::ranges::stable_sort(lines, {}, [](const ReplicaLine& line) { return line.line.time; });
+}
+
 LogFollowers::~LogFollowers() {
   keep({});
 }
@@ -91,7 +95,7 @@ std::vector<ReplicaLine> LogFollowers::take(std::chrono::milliseconds patience) 
   MutexLock lock(mutex_);
   caught_up_.wait_for(lock, patience, [&]() MUSTER_REQUIRES(mutex_) { return behind_ == 0; });
   std::vector<ReplicaLine> lines = std::exchange(lines_, {});
-  std::ranges::stable_sort(lines, {}, [](const ReplicaLine& line) { return line.line.time; });
+  sort_by_time(lines);
   return lines;
 }
 

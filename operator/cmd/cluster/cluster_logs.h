@@ -25,6 +25,9 @@ struct ReplicaLine {
   PodLogLine line;
 };
 
+// Sorts by time, and keeps the order of lines of the same time.
+void sort_by_time(std::vector<ReplicaLine>& lines);
+
 // Follows the logs of pods that come and go, each on a thread of its own.
 class LogFollowers {
  public:

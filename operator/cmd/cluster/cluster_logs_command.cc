@@ -117,7 +117,7 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
         "{}: expected a replica that has started, found none ({}); --follow waits for one",
         object_name(options.job), why_nothing(seen)));
   }
-  std::ranges::stable_sort(lines, {}, [](const ReplicaLine& line) { return line.line.time; });
+  sort_by_time(lines);
   const LogPrinter printer = printer_for(seen, options);
   print_lines(printer, lines);
   return code;

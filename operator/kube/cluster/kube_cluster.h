@@ -91,7 +91,7 @@ class KubeCluster final : public cluster::Cluster {
   ReportPace starts_, reports_;
 
   Mutex mutex_;
-  // By key: the UID of the job in the last pass.
+  // Maps the key of a job to its UID in the last pass.
   std::map<std::string, std::string> uids_ MUSTER_GUARDED_BY(mutex_);
 };
 

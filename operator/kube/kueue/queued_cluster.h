@@ -67,7 +67,7 @@ class QueuedCluster final : public cluster::ForwardingCluster {
   const Client client_;
   const Store<WholeObject>& training_jobs_;
   Store<WholeObject> workloads_, flavors_;
-  // By key of the job: the last sentence about fewer workers, why the job cannot join its queue,
+  // Remembers of a job the last sentence about fewer workers, why the job cannot join its queue,
   // and since when Kueue's objects have not been in view.
   struct Said {
     std::string fewer, trouble;

@@ -22,7 +22,7 @@ inline constexpr const char* kContainerLabel = "muster.dev/container";
 inline constexpr const char* kPortsLabel = "muster.dev/ports";
 inline constexpr const char* kFixedPorts = "fixed";
 inline constexpr const char* kTrainingAnnotation = "muster.dev/training";
-// For a TF_CONFIG too long for a variable.
+// Holds a TF_CONFIG that is too long for a variable.
 inline constexpr const char* kTfConfigAnnotation = "muster.dev/tf-config";
 inline constexpr const char* kTrackingFinalizer = "muster.dev/tracking";
 

@@ -18,7 +18,7 @@ namespace {
 using plan::ObservedReplica;
 using State = ContainerStatus::State;
 
-// By how much the request to end a pod may seem later than its end. Times are in whole seconds; the
+// The request to end a pod may seem later than its end by so much. Times are in whole seconds; the
 // end is timed by the node's clock, the request by the API server's clock.
 constexpr std::chrono::seconds kSlack(1);
 

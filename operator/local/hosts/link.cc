@@ -39,7 +39,7 @@ LinkOrder read_link_order(const std::filesystem::path& path) {
   return order;
 }
 
-// What the other side has reported about the replica so far.
+// Collects what the other side has reported about the replica so far.
 struct Reports {
   bool has_begun = false;  // whether any report has come
   std::optional<int> exit_code;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -18,7 +19,8 @@ namespace muster::checkpoint {
 struct Position {
   uint64_t step = 0;  // committed updates
   uint64_t epoch = 0;
-  // Within the epoch: sync: the group's batches; async: tickets that were handed out and are done.
+  // Counts within the epoch: synchronously the group's batches; asynchronously the tickets that
+  // were handed out and are done.
   uint64_t next_batch = 0;
   uint64_t optimizer_t = 0;
   std::vector<uint64_t> outstanding;  // async: tickets not done
@@ -34,8 +36,11 @@ struct Slice {
   int64_t first_row = 0;
 };
 
-// What has ended a training: its length (epochs or steps), or a rule about metrics.
+// Says what has ended a training: its length (epochs or steps), or a rule about metrics.
 enum class End { length, stop_when, early_stopping };
+// The words for them in manifest.json, in the same order.
+inline constexpr std::array<std::string_view, 3> kEndWords = {"length", "stopWhen",
+                                                              "earlyStopping"};
 
 struct Manifest {
   int version = 1;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -214,9 +215,9 @@ Json parse_text(std::string_view text, const std::string& source) {
 
 // Earlier versions did not say what has ended a training, and later ones may know more.
 End parse_end(const Fields& fields, const Evaluations& evaluations) {
-  const std::string word = fields.has("endedBy") ? fields.text("endedBy") : "";
-  if (word == "stopWhen" || (word.empty() && evaluations.reached)) return End::stop_when;
-  return word == "earlyStopping" ? End::early_stopping : End::length;
+  if (!fields.has("endedBy")) return evaluations.reached ? End::stop_when : End::length;
+  const auto found = std::ranges::find(kEndWords, fields.text("endedBy"));
+  return found == kEndWords.end() ? End::length : static_cast<End>(found - kEndWords.begin());
 }
 
 }  // namespace

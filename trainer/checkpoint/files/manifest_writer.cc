@@ -45,18 +45,6 @@ Json json_of(const Position& position) {
   return json;
 }
 
-const char* word_of(End end) {
-  switch (end) {
-    case End::length:
-      return "length";
-    case End::stop_when:
-      return "stopWhen";
-    case End::early_stopping:
-      break;
-  }
-  return "earlyStopping";
-}
-
 Json json_of(const Manifest& manifest) {
   Json files = Json::array();
   for (const FileEntry& file : manifest.files) {
@@ -83,7 +71,7 @@ Json json_of(const Manifest& manifest) {
                {"metrics", object_or_empty(manifest.metrics)},
                {"training", object_or_empty(manifest.training)},
                {"samples", object_or_empty(manifest.samples)}};
-  if (manifest.ended) json["endedBy"] = word_of(*manifest.ended);
+  if (manifest.ended) json["endedBy"] = kEndWords.at(static_cast<size_t>(*manifest.ended));
   if (!manifest.request.empty()) json["request"] = manifest.request;
   return json;
 }

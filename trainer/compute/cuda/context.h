@@ -35,7 +35,7 @@ struct ValueMemory {
 
   float* values() const { return plain(data); }
   float* gradients() const { return plain(gradient); }
-  // For convolutions, which handle normalized values and both formats.
+  // These serve convolutions, which handle normalized values and both formats.
   Numbers numbers() const { return {data->data(), half}; }
   Numbers gradient_numbers() const { return {gradient->data(), half}; }
   Reader reader() const { return normalized ? normalized->reader() : Reader{numbers()}; }

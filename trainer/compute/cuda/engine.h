@@ -68,7 +68,7 @@ class CudaEngine : public Engine {
   Gpu& gpu() const { return *gpu_; }
 
  private:
-  // What a run does. A recording is valid for one kind, form of batch and set of buffers.
+  // Says what a run does. A recording is valid for one kind, form of batch and set of buffers.
   // `stretches` also computes gradients, and reports each part of the gradients when it is
   // complete.
   enum class Kind { gradients, stretches, training, evaluation, prediction };

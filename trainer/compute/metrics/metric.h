@@ -16,7 +16,7 @@ struct Metric {
 // A metric for each single class. An evaluation reports it besides the metrics over all classes.
 struct ClassMetric {
   std::string name;  // "averagePrecisionByClass"
-  // By class; nothing for a class without anything to measure.
+  // Holds a value for each class; nothing for a class without anything to measure.
   std::vector<std::optional<double>> values;
 };
 

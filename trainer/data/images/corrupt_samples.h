@@ -42,7 +42,8 @@ class CorruptSamples {
   const double most_share_;
   mutable Mutex mutex_;
   std::set<uint64_t> numbers_ MUSTER_GUARDED_BY(mutex_);
-  // Where all samples are irregular, this is small beside them. Empty: none is.
+  // Has a bit for each sample, so that it stays small even if all samples are irregular. It is
+  // empty until a sample is irregular.
   std::vector<bool> odd_ MUSTER_GUARDED_BY(mutex_);
   uint64_t odd_count_ MUSTER_GUARDED_BY(mutex_) = 0;
   uint64_t unnumbered_ MUSTER_GUARDED_BY(mutex_) = 0;

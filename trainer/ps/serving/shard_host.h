@@ -137,7 +137,7 @@ class ShardHost {
   std::unique_ptr<const Built> built_ MUSTER_GUARDED_BY(mutex_);
   std::optional<HostedShard> hosted_ MUSTER_GUARDED_BY(mutex_);
   std::exception_ptr failure_ MUSTER_GUARDED_BY(mutex_);  // error of the GPU
-  // By session: copies, on the GPU, of gradients that came into the host's memory.
+  // Holds, for each session, a copy on the GPU of gradients that came into the host's memory.
   std::map<uint64_t, compute::cuda::GpuArray<float>> near_ MUSTER_GUARDED_BY(mutex_);
   Shard::Answers answers_ MUSTER_GUARDED_BY(mutex_);
   SendToStandby send_to_standby_ MUSTER_GUARDED_BY(mutex_);

@@ -279,7 +279,7 @@ class PatchConvolution : public ConvolutionOperation {
   }
   float* rows_of(TeamThread thread) const { return context.own(rows_, row_floats(), thread); }
 
-  // The same for single places, where the patches' gradient is the gradient of the input.
+  // Computes the gradient of the input for single places. There it is the patches' gradient.
   void tile_gradient(TeamThread thread, int64_t sample, const float* dy, int64_t begin, int64_t end,
                      bool accumulate) const {
     const Numbers to = context.gradient(in, sample) + begin * depth;

@@ -38,7 +38,7 @@ class NormalizedValue {
   void gradient_pairs(Numbers z, Numbers dy, float* rows, float* row_pairs, int64_t places) const;
   std::vector<Access> gradient_accesses() const;
 
-  // For operations that read y.
+  // These two serve operations that read y.
   void values(Numbers z, float* y, int64_t places) const;
   void value_pairs(Numbers z, float* rows, float* row_pairs, int64_t places) const;
   std::vector<Access> value_accesses() const;

@@ -78,7 +78,7 @@ struct ReadValues {
   }
 };
 
-// The same as ReadValues, with rows of `stride` numbers in `out`, padded with zeros.
+// Reads values as ReadValues does, into rows of `stride` numbers in `out`, padded with zeros.
 struct ReadRows {
   int64_t rows, columns;
   Reader in;
@@ -174,7 +174,8 @@ struct JoinStatistics {
   MUSTER_INLINE void operator()(Block& block) const {
     const Cut cut(rows, columns, pack);
     const int count = cut.parts, width = static_cast<int>(columns);
-    // As in a part, distances are measured from a value near the mean: here the first part's mean.
+    // Distances are measured from a value near the mean, as in a part. Here this value is the mean
+    // of the first part.
     join_parts<2>(
         block, count, width,
         [&](float* sums, int part, int c) {
