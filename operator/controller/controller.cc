@@ -14,7 +14,31 @@ namespace {
 // between.
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24);
 
+// Our own writes cause no further pass: the cluster's events bring a new view that shows their
+// results.
+std::optional<api::Time> reconcile_job(cluster::Cluster& cluster, const std::string& key) {
+  std::optional<api::TrainingJob> job = cluster.get(key);
+  if (!job) return std::nullopt;
+  const plan::Plan plan = plan::plan(*job, cluster.observe(*job), cluster.now());
+  const bool is_told = plan.status == job->status || cluster.publish_status(*job, plan.status);
+  if (is_told) {
+    for (const plan::Event& event : plan.events) cluster.emit(*job, event);
+  }
+  job->status = plan.status;
+  if (!plan.remove.empty()) cluster.remove(*job, plan.remove);
+  if (!plan.create.empty()) cluster.create(*job, plan.create);
+  if (!plan.remove_job) return plan.look_again;
+  cluster.remove_job(*job);
+  return std::nullopt;
+}
+
 }  // namespace
+
+Controller::Controller(cluster::Cluster& cluster, Report report, BackOff back_off, Monitor* monitor,
+                       Clock clock, CpuTime cpu_time)
+    : Controller([&cluster](const std::string& key) { return reconcile_job(cluster, key); },
+                 [&cluster] { return cluster.now(); }, std::move(report), back_off, monitor,
+                 std::move(clock), std::move(cpu_time)) {}
 
 std::chrono::nanoseconds Controller::cpu_time_of_thread() {
   timespec time{};
@@ -27,7 +51,7 @@ void Controller::wake(const std::string& key) {
 }
 
 void Controller::wake(const std::string& key, api::Time at) {
-  queue_.add(key, clock_() + std::min(at - cluster_.now(), kLongest));
+  queue_.add(key, clock_() + std::min(at - now_(), kLongest));
 }
 
 std::optional<std::chrono::milliseconds> Controller::work(const std::stop_token& stop) {
@@ -54,10 +78,11 @@ std::optional<std::chrono::milliseconds> Controller::until_next() const {
 Monitor::Result Controller::look_at(const std::string& key) {
   try {
     const auto before = cpu_time_();
-    const bool later = reconcile(key);
+    const std::optional<api::Time> again = reconcile_(key);
+    if (again) wake(key, *again);
     queue_.succeeded(key);
     rest(key, cpu_time_() - before);
-    return later ? Monitor::Result::later : Monitor::Result::done;
+    return again ? Monitor::Result::later : Monitor::Result::done;
   } catch (const Unavailable& error) {
     queue_.failed(key, clock_());
     report_({key, error.what(), queue_.failures(key), /*invalid=*/false});
@@ -78,27 +103,6 @@ void Controller::rest(const std::string& key, std::chrono::nanoseconds used) {
   if (rest < kLeastRest) return queue_.done(key);
   const Moment now = clock_();
   queue_.done(key, now, now + rest);
-}
-
-// Our own writes cause no further pass: the cluster's events bring a new view that shows their
-// results.
-bool Controller::reconcile(const std::string& key) {
-  std::optional<api::TrainingJob> job = cluster_.get(key);
-  if (!job) return false;
-  const plan::Plan plan = plan::plan(*job, cluster_.observe(*job), cluster_.now());
-  const bool is_told = plan.status == job->status || cluster_.publish_status(*job, plan.status);
-  if (is_told) {
-    for (const plan::Event& event : plan.events) cluster_.emit(*job, event);
-  }
-  job->status = plan.status;
-  if (!plan.remove.empty()) cluster_.remove(*job, plan.remove);
-  if (!plan.create.empty()) cluster_.create(*job, plan.create);
-  if (plan.remove_job) {
-    cluster_.remove_job(*job);
-    return false;
-  }
-  if (plan.look_again) wake(key, *plan.look_again);
-  return plan.look_again.has_value();
 }
 
 }  // namespace muster::controller

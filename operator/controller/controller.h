@@ -23,10 +23,11 @@ class Monitor {
   virtual void ended(const std::string& key, Result result) = 0;
 };
 
-// Drives each job to what its plan says, on any Cluster: fetch -> plan -> one status write -> act.
-// The controller acts only when it is woken, by an event of the cluster or at a time that a plan
-// named. The caller waits and calls wake(), so the same controller works with a watch of Kubernetes
-// and with a poll() of processes.
+// Makes passes over keys: each key that is due is reconciled, and again after a pause if that did
+// not succeed. A pass over a job drives it to what its plan says, on any Cluster: fetch -> plan ->
+// one status write -> act. The controller acts only when it is woken, by an event or at a time that
+// a pass named. The caller waits and calls wake(), so the same controller works with a watch of
+// Kubernetes and with a poll() of processes.
 class Controller {
  public:
   // A pass that did not succeed. The pass is repeated after the key's back-off. After the error
@@ -55,18 +56,29 @@ class Controller {
   using CpuTime = std::function<std::chrono::nanoseconds()>;
   static std::chrono::nanoseconds cpu_time_of_thread();
 
+  // Makes one pass over a key, and returns when it is to be looked at again, if that is known, by
+  // the wall clock. Throws Unavailable or Invalid if it does not succeed.
+  using Reconcile = std::function<std::optional<api::Time>(const std::string& key)>;
+  using WallClock = std::function<api::Time()>;
+
   // `monitor` may be null.
-  Controller(cluster::Cluster& cluster, Report report, BackOff back_off = {},
+  Controller(Reconcile reconcile, WallClock now, Report report, BackOff back_off = {},
              Monitor* monitor = nullptr, Clock clock = std::chrono::steady_clock::now,
              CpuTime cpu_time = cpu_time_of_thread)
-      : cluster_(cluster),
+      : reconcile_(std::move(reconcile)),
+        now_(std::move(now)),
         report_(std::move(report)),
         monitor_(monitor),
         clock_(std::move(clock)),
         cpu_time_(std::move(cpu_time)),
         queue_(back_off) {}
 
-  // Asks to look at the job, now or at a time to come, by the cluster's clock. Thread-safe.
+  // A controller of the jobs of this cluster, which must outlive it.
+  Controller(cluster::Cluster& cluster, Report report, BackOff back_off = {},
+             Monitor* monitor = nullptr, Clock clock = std::chrono::steady_clock::now,
+             CpuTime cpu_time = cpu_time_of_thread);
+
+  // Asks to look at the job, now or at a time to come, by the wall clock. Thread-safe.
   void wake(const std::string& key);
   void wake(const std::string& key, api::Time at);
 
@@ -84,11 +96,10 @@ class Controller {
  private:
   Monitor::Result look_at(const std::string& key);
   void rest(const std::string& key, std::chrono::nanoseconds used);
-  // Returns true if the job is to be looked at again at a time that is already in the queue.
-  bool reconcile(const std::string& key);
   std::optional<std::chrono::milliseconds> until_next() const;
 
-  cluster::Cluster& cluster_;
+  const Reconcile reconcile_;
+  const WallClock now_;
   const Report report_;
   Monitor* const monitor_;
   const Clock clock_;

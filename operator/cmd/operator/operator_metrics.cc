@@ -77,7 +77,7 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
                             "Time from a job's creation to its first step, as progress shows it",
                             {}, kLong)),
       leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})) {
-  using Count = kube::TfJobCluster::Count;
+  using Count = kube::TfJobReconciler::Count;
   for (const auto& [count, word] : std::map<Count, std::string>{{Count::created, "created"},
                                                                 {Count::deleted, "deleted"},
                                                                 {Count::successful, "successful"},
@@ -88,7 +88,8 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
   }
 }
 
-void OperatorMetrics::count_tfjob(kube::TfJobCluster::Count count, const std::string& name_space) {
+void OperatorMetrics::count_tfjob(kube::TfJobReconciler::Count count,
+                                  const std::string& name_space) {
   tfjobs_.at(count)->Add({{"job_namespace", name_space}, {"framework", "tensorflow"}}).Increment();
 }
 

@@ -12,7 +12,7 @@
 #include "common/threads/mutex.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/cluster/environment.h"
-#include "operator/kube/tfjob/tfjob_cluster.h"
+#include "operator/kube/tfjob/tfjob_reconciler.h"
 
 namespace muster::cmd {
 
@@ -29,7 +29,7 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   void restarted(api::Role role, const std::string& reason, int times) override;
   void took_first_step(std::chrono::milliseconds since_creation) override;
   // Counts TFJobs as the training-operator does, so that its users' dashboards continue to work.
-  void count_tfjob(kube::TfJobCluster::Count count, const std::string& name_space);
+  void count_tfjob(kube::TfJobReconciler::Count count, const std::string& name_space);
 
   void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
   // Sets the metrics that show the current state (not counts of events). Call this before the
@@ -52,7 +52,7 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   prometheus::Gauge& active_;
   prometheus::Family<prometheus::Counter>& restarts_;
   prometheus::Family<prometheus::Gauge>& jobs_;
-  std::map<kube::TfJobCluster::Count, prometheus::Family<prometheus::Counter>*> tfjobs_;
+  std::map<kube::TfJobReconciler::Count, prometheus::Family<prometheus::Counter>*> tfjobs_;
   prometheus::Histogram& first_step_;
   prometheus::Gauge& leading_;
   Mutex mutex_;

@@ -69,11 +69,13 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
       cluster_(transport_, options_.cluster, environment()),
       queued_(cluster_, transport_, cluster_.jobs(), options_.cluster.pods, options_.kueue,
               environment(), [this] { return are_synced(of_queues_); }),
-      tfjobs_(queued_, transport_, cluster_.jobs(), options_.tfjobs, environment(),
-              [this](kube::TfJobCluster::Count count, const std::string& name_space) {
+      controller_(queued_, report_trouble, {}, &metrics_),
+      tfjobs_(transport_, cluster_.jobs(), options_.tfjobs, environment_of_tfjobs(),
+              [this](kube::TfJobReconciler::Count count, const std::string& name_space) {
                 metrics_.count_tfjob(count, name_space);
               }),
-      controller_(tfjobs_, report_trouble, {}, &metrics_) {
+      tfjob_controller_([this](const std::string& key) { return tfjobs_.reconcile(key); },
+                        api::wall_time, report_trouble) {
   watch(cluster_.jobs(), kube::training_jobs(), "", &needed_);
   // Other jobs must run even if the definitions of TFJobs and queues are missing.
   if (options_.tfjobs.taken != kube::TakenTfJobs::none)
@@ -89,19 +91,30 @@ OperatorProcess::~OperatorProcess() = default;
 kube::Environment OperatorProcess::environment() {
   kube::Environment environment;
   environment.now = api::wall_time;
-  environment.wake = [this](const std::string& key, api::Time at) { wake(key, at); };
+  environment.wake = [this](const std::string& key, api::Time at) {
+    if (!acts_) return;
+    controller_.wake(key, at);
+    bell_.ring();
+  };
   environment.emit = [this](const kube::EventSubject& subject, const kube::EventText& text) {
     events_.emit(subject, text);
   };
   environment.leads = [this] { return !options_.elects_leader || election_.leads(); };
+  environment.job_changed = [this](const std::string& key) {
+    if (acts_) tfjobs_.training_job_changed(key);
+  };
   environment.watcher = &metrics_;
   return environment;
 }
 
-void OperatorProcess::wake(const std::string& key, api::Time at) {
-  if (!acts_) return;
-  controller_.wake(key, at);
-  bell_.ring();
+kube::Environment OperatorProcess::environment_of_tfjobs() {
+  kube::Environment environment = this->environment();
+  environment.wake = [this](const std::string& key, api::Time at) {
+    if (!acts_) return;
+    tfjob_controller_.wake(key, at);
+    tfjob_bell_.ring();
+  };
+  return environment;
 }
 
 // Fills the store by one reflector for each namespace, so that no rights in other namespaces are
@@ -178,23 +191,24 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
 void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
   acts_ = true;
-  std::set<std::string> keys = cluster_.keys();
-  keys.merge(tfjobs_.keys());
   // Finished jobs need little work, and there may be very many of them: the other jobs go first.
   api::Time turn = cluster_.now();
-  for (const std::string& key : keys) {
-    const bool waits = cluster_.is_finished(key);
+  const auto wake = [&](controller::Controller& controller, const std::string& key, bool waits) {
     if (waits) turn += kBetweenFinished;
-    controller_.wake(key, waits ? turn : cluster_.now());
-  }
+    controller.wake(key, waits ? turn : cluster_.now());
+  };
+  for (const std::string& key : cluster_.keys()) wake(controller_, key, cluster_.is_finished(key));
+  for (const std::string& key : tfjobs_.keys())
+    wake(tfjob_controller_, key, cluster_.is_finished(tfjobs_.companion_key(key)));
 }
 
-void OperatorProcess::work(const std::stop_token& stop) {
+void OperatorProcess::work(controller::Controller& controller, Bell& bell,
+                           const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const uint64_t seen = bell_.rung();
-    const std::optional<std::chrono::milliseconds> next = controller_.work(stop);
+    const uint64_t seen = bell.rung();
+    const std::optional<std::chrono::milliseconds> next = controller.work(stop);
     // Another worker's pass may add a job for a later time; the bell does not ring for such a job.
-    bell_.wait(seen, std::min(next.value_or(kIdle), kIdle), stop);
+    bell.wait(seen, std::min(next.value_or(kIdle), kIdle), stop);
   }
 }
 
@@ -217,7 +231,10 @@ bool OperatorProcess::run(const std::stop_token& stop) {
     workers.emplace_back([this](const std::stop_token& end) { cluster_.poll_progress(end); });
   }
   for (int i = 0; i < options_.threads; ++i) {
-    workers.emplace_back([this](const std::stop_token& end) { work(end); });
+    workers.emplace_back([this](const std::stop_token& end) { work(controller_, bell_, end); });
+    if (options_.tfjobs.taken == kube::TakenTfJobs::none) continue;
+    workers.emplace_back(
+        [this](const std::stop_token& end) { work(tfjob_controller_, tfjob_bell_, end); });
   }
   Mutex mutex;
   MutexLock lock(mutex);

@@ -17,7 +17,7 @@
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/cluster/kube_cluster.h"
 #include "operator/kube/kueue/queued_cluster.h"
-#include "operator/kube/tfjob/tfjob_cluster.h"
+#include "operator/kube/tfjob/tfjob_reconciler.h"
 
 namespace muster::cmd {
 
@@ -28,8 +28,8 @@ struct OperatorOptions {
   bool elects_leader = true;            // false: this process always leads
   kube::LeaseSettings lease;
   kube::KubeCluster::Settings cluster;
-  bool kueue = false;                   // jobs may wait in queues of Kueue
-  kube::TfJobCluster::Settings tfjobs;  // which TFJobs run, beside TrainingJobs
+  bool kueue = false;                      // jobs may wait in queues of Kueue
+  kube::TfJobReconciler::Settings tfjobs;  // which TFJobs run, beside TrainingJobs
 };
 
 // Wakes threads that wait for something to do.
@@ -73,7 +73,7 @@ class OperatorProcess {
 
  private:
   kube::Environment environment();
-  void wake(const std::string& key, api::Time at);
+  kube::Environment environment_of_tfjobs();
   // Adds the new reflectors to `group`; null: nothing waits for them.
   using Reflectors = std::vector<const kube::Reflector*>;
   template <class T>
@@ -84,21 +84,22 @@ class OperatorProcess {
   void serve();
   bool wait_to_lead(const std::stop_token& stop);
   void begin_to_act();
-  void work(const std::stop_token& stop);
+  static void work(controller::Controller& controller, Bell& bell, const std::stop_token& stop);
 
   const OperatorOptions options_;
   prometheus::Registry& registry_;
   kube::Transport& transport_;
   OperatorMetrics metrics_;
-  Bell bell_;
+  Bell bell_, tfjob_bell_;          // they ring when a job, or a TFJob, has been woken
   std::atomic<bool> acts_ = false;  // false: no job waits in the queue
   std::stop_source lost_;           // requested by the stop of run() and by the loss of the lease
   kube::LeaderElection election_;
   kube::EventWriter events_;
   kube::KubeCluster cluster_;
   kube::QueuedCluster queued_;
-  kube::TfJobCluster tfjobs_;
   controller::Controller controller_;
+  kube::TfJobReconciler tfjobs_;
+  controller::Controller tfjob_controller_;
   std::vector<std::unique_ptr<kube::Mirror>> parts_;  // mirrors of single namespaces
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
   Reflectors needed_;     // the process waits for their first lists

@@ -30,6 +30,9 @@ struct Environment {
   // Returns whether this process may write. Asked before each call that writes
   // (leader_transport.h). Thread-safe.
   std::function<bool()> leads;
+  // Called when a TrainingJob or its status has changed in the view of a KubeCluster. Empty: nobody
+  // is told.
+  std::function<void(const std::string& key)> job_changed;
   // Null if there is no watcher.
   Watcher* watcher = nullptr;
   ProgressPoller::Ask ask_progress;  // empty: asks over HTTP

@@ -64,6 +64,7 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
 
 void KubeCluster::job_changed(const WholeObject* before, const WholeObject* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
+  if (environment_.job_changed) environment_.job_changed(meta.key());
   if (after != nullptr) {
     const Json job = after->json();
     if (is_ours(job)) states_.note(meta.uid, api::to_job_status(member(job, "status")));
@@ -277,6 +278,7 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
   options.subresource = "status";
   jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options).text));
   states_.note(job.uid, status);
+  if (environment_.job_changed) environment_.job_changed(key_of(job));
 }
 
 // Reports what is new in this status: as an event, and to the watcher.

@@ -38,9 +38,18 @@ Environment KubeWorld::environment() {
     if (!of_tfjob) messages.push_back(text.message);
   };
   environment.leads = [this] { return leads; };
+  environment.job_changed = [this](const std::string& key) {
+    if (operator_) operator_->tfjobs.training_job_changed(key);
+  };
   environment.watcher = this;
   environment.ask_progress = ask_progress;
   environment.boot_time = [this] { return BootTime(time.time_since_epoch()); };
+  return environment;
+}
+
+Environment KubeWorld::environment_of_tfjobs() {
+  Environment environment = this->environment();
+  environment.wake = [this](const std::string& key, api::Time at) { wake_tfjob(key, at); };
   return environment;
 }
 
@@ -50,14 +59,20 @@ KubeWorld::Operator::Operator(KubeWorld& world)
               world.environment()),
       queued(cluster, world.server, cluster.jobs(), pod_settings(world.allowed_accounts),
              /*enabled=*/true, world.environment(), [&world] { return world.sees_queues; }),
-      tfjobs(queued, world.server, cluster.jobs(), {TakenTfJobs::all, ""}, world.environment(),
-             [&world](TfJobCluster::Count count, const std::string&) {
+      controller(
+          queued, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {}, nullptr,
+          [&world] { return controller::Moment(world.time.time_since_epoch()); },
+          [] { return std::chrono::nanoseconds(0); }),
+      tfjobs(world.server, cluster.jobs(), {TakenTfJobs::all, ""}, world.environment_of_tfjobs(),
+             [&world](TfJobReconciler::Count count, const std::string&) {
                ++world.tfjobs_counted[count];
              }),
-      controller(
-          tfjobs, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {}, nullptr,
-          [&world] { return controller::Moment(world.time.time_since_epoch()); },
-          [] { return std::chrono::nanoseconds(0); }) {
+      tfjob_controller([this](const std::string& key) { return tfjobs.reconcile(key); },
+                       [&world] { return world.time; },
+                       [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {},
+                       nullptr,
+                       [&world] { return controller::Moment(world.time.time_since_epoch()); },
+                       [] { return std::chrono::nanoseconds(0); }) {
   world.server.list(cluster.jobs(), "trainingjobs");
   world.server.list(cluster.pods(), "pods");
   world.server.list(cluster.services(), "services");
@@ -79,11 +94,27 @@ void KubeWorld::wake(const std::string& key, api::Time at) {
     early_wakes_.emplace_back(key, at);
 }
 
+void KubeWorld::wake_tfjob(const std::string& key, api::Time at) {
+  if (operator_)
+    operator_->tfjob_controller.wake(key, at);
+  else
+    early_wakes_of_tfjobs_.emplace_back(key, at);
+}
+
 void KubeWorld::restart_operator() {
   operator_.reset();
   operator_ = std::make_unique<Operator>(*this);
   for (const auto& [key, at] : early_wakes_) operator_->controller.wake(key, at);
+  for (const auto& [key, at] : early_wakes_of_tfjobs_) operator_->tfjob_controller.wake(key, at);
   early_wakes_.clear();
+  early_wakes_of_tfjobs_.clear();
+}
+
+std::optional<std::chrono::milliseconds> KubeWorld::Operator::work() {
+  const auto of_tfjobs = tfjob_controller.work();
+  const auto of_jobs = controller.work();
+  if (!of_tfjobs || !of_jobs) return of_tfjobs ? of_tfjobs : of_jobs;
+  return std::min(*of_tfjobs, *of_jobs);
 }
 
 void KubeWorld::take_over() {
@@ -115,7 +146,7 @@ void KubeWorld::settle() {
     if (tells_of_workloads) see_workloads();
     server.tell(operator_->queued.flavors(), "resourceflavors");
     const size_t before = server.calls().size();
-    const auto next = operator_->controller.work();
+    const auto next = operator_->work();
     if (server.calls().size() == before && (!next || *next > 0ms)) return;
   }
   ADD_FAILURE() << "the operator does not come to rest";
@@ -125,7 +156,7 @@ void KubeWorld::run_for(std::chrono::milliseconds how_long) {
   const api::Time until = time + how_long;
   for (int pass = 0; pass < kManyPasses; ++pass) {
     settle();
-    const auto next = operator_->controller.work();
+    const auto next = operator_->work();
     if (!next || time + *next > until) {
       time = until;
       return settle();

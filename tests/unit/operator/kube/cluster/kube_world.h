@@ -8,7 +8,7 @@
 #include "operator/controller/controller.h"
 #include "operator/kube/cluster/kube_cluster.h"
 #include "operator/kube/kueue/queued_cluster.h"
-#include "operator/kube/tfjob/tfjob_cluster.h"
+#include "operator/kube/tfjob/tfjob_reconciler.h"
 #include "tests/unit/operator/kube/fake_api_server.h"
 
 namespace muster::kube {
@@ -31,7 +31,7 @@ class KubeWorld : public Watcher {
   std::vector<controller::Controller::Trouble> troubles;
   int wakes = 0;  // for now, not for later
   std::string first_step, restarts;
-  std::map<TfJobCluster::Count, int> tfjobs_counted;
+  std::map<TfJobReconciler::Count, int> tfjobs_counted;
   ProgressPoller::Ask ask_progress;
 
   // The manifest `job`, as the server keeps it.
@@ -48,6 +48,7 @@ class KubeWorld : public Watcher {
   void see_workloads() { server.tell(operator_->queued.workloads(), "workloads"); }
   KubeCluster& cluster() { return operator_->cluster; }
   void wake(const std::string& key, api::Time at);
+  void wake_tfjob(const std::string& key, api::Time at);
 
   Json job(const std::string& name = "mnist") { return server.object("trainingjobs", name); }
   // "True ChiefSucceeded", or "" where there is none.
@@ -66,15 +67,20 @@ class KubeWorld : public Watcher {
     explicit Operator(KubeWorld& world);
     KubeCluster cluster;
     QueuedCluster queued;
-    TfJobCluster tfjobs;
     controller::Controller controller;
+    TfJobReconciler tfjobs;
+    controller::Controller tfjob_controller;
+    // Both controllers do what is due. Returns in how long the next pass is due.
+    std::optional<std::chrono::milliseconds> work();
   };
   Environment environment();
+  Environment environment_of_tfjobs();
 
   const size_t pods_at_a_time_;
   std::unique_ptr<Operator> operator_;
   std::vector<std::unique_ptr<Operator>> paused_;
-  std::vector<std::pair<std::string, api::Time>> early_wakes_;  // before there is a controller
+  // Before there are controllers.
+  std::vector<std::pair<std::string, api::Time>> early_wakes_, early_wakes_of_tfjobs_;
 };
 
 }  // namespace muster::kube

@@ -1,4 +1,4 @@
-#include "operator/kube/tfjob/tfjob_cluster.h"
+#include "operator/kube/tfjob/tfjob_reconciler.h"
 
 #include <gmock/gmock.h>
 
@@ -13,12 +13,12 @@ namespace {
 using namespace std::chrono_literals;
 using testing::Contains;
 using testing::HasSubstr;
-using Count = TfJobCluster::Count;
+using Count = TfJobReconciler::Count;
 
-class TfJobClusterTest : public KubeClusterTest {
+class TfJobReconcilerTest : public KubeClusterTest {
  protected:
   // deploy/muster.yaml is the chart with its defaults, which runs no TFJobs.
-  TfJobClusterTest() {
+  TfJobReconcilerTest() {
     server().permits = [rights = chart_rights({"muster", "muster-nodes"})](const Request& request) {
       const bool of_tfjobs = request.path.find("/tfjobs/") != std::string::npos ||
                              (request.path.find("/services/") != std::string::npos &&
@@ -95,7 +95,7 @@ class TfJobClusterTest : public KubeClusterTest {
   int generation_ = 0;
 };
 
-TEST_F(TfJobClusterTest, ATfJobRunsToItsEnd) {
+TEST_F(TfJobReconcilerTest, ATfJobRunsToItsEnd) {
   apply();
   EXPECT_EQ(state(), "Created");
   EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");
@@ -120,7 +120,7 @@ TEST_F(TfJobClusterTest, ATfJobRunsToItsEnd) {
 }
 
 // kubeflow.org/v1 tells it in the pass that sees the deciding end, while a ps still leaves.
-TEST_F(TfJobClusterTest, TheEndIsToldWhenItIsDecided) {
+TEST_F(TfJobReconcilerTest, TheEndIsToldWhenItIsDecided) {
   const struct {
     int exit_code;
     const char* state;
@@ -151,7 +151,7 @@ TEST_F(TfJobClusterTest, TheEndIsToldWhenItIsDecided) {
   }
 }
 
-TEST_F(TfJobClusterTest, TheTimeToLiveWaitsForTheLastReplica) {
+TEST_F(TfJobReconcilerTest, TheTimeToLiveWaitsForTheLastReplica) {
   apply({{"ttlSecondsAfterFinished", 5}});
   world_.run_all();
   world_.run_for(5s);
@@ -163,7 +163,7 @@ TEST_F(TfJobClusterTest, TheTimeToLiveWaitsForTheLastReplica) {
   EXPECT_FALSE(server().has("tfjobs", "mnist"));
 }
 
-TEST_F(TfJobClusterTest, RunsThoughAPsDoesNotYet) {
+TEST_F(TfJobReconcilerTest, RunsThoughAPsDoesNotYet) {
   apply();
   server().run_pod("mnist-worker-0");
   world_.settle();
@@ -172,7 +172,7 @@ TEST_F(TfJobClusterTest, RunsThoughAPsDoesNotYet) {
   EXPECT_EQ(counts("PS")["active"], 0);
 }
 
-TEST_F(TfJobClusterTest, AStatusIsWrittenOnceUntilThePodsExist) {
+TEST_F(TfJobReconcilerTest, AStatusIsWrittenOnceUntilThePodsExist) {
   int written = 0;
   server().intercept = [&](const Request& request) -> std::optional<Response> {
     written += request.path.find("/tfjobs/mnist/status") != std::string::npos ? 1 : 0;
@@ -185,21 +185,21 @@ TEST_F(TfJobClusterTest, AStatusIsWrittenOnceUntilThePodsExist) {
 }
 
 // The training-operator runs such a job again (kubeflow/trainer #1186).
-TEST_F(TfJobClusterTest, AFinishedTfJobIsNotRunAgainWhateverIsDeleted) {
+TEST_F(TfJobReconcilerTest, AFinishedTfJobIsNotRunAgainWhateverIsDeleted) {
   apply();
   world_.run_all();
   succeed();
   server().remove("trainingjobs", "mnist");
   for (const Json& pod : server().objects("pods")) server().remove("pods", pod["metadata"]["name"]);
   world_.restart_operator();
-  world_.wake("lab/mnist", world_.time);
+  world_.wake_tfjob("lab/mnist", world_.time);
   world_.run_for(60s);
   EXPECT_FALSE(server().has("trainingjobs", "mnist"));
   EXPECT_EQ(state(), "Succeeded");
   EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
 }
 
-TEST_F(TfJobClusterTest, GoesWhenItsTimeToLiveIsOver) {
+TEST_F(TfJobReconcilerTest, GoesWhenItsTimeToLiveIsOver) {
   apply({{"ttlSecondsAfterFinished", 100}});
   world_.run_all();
   succeed();
@@ -210,7 +210,7 @@ TEST_F(TfJobClusterTest, GoesWhenItsTimeToLiveIsOver) {
   EXPECT_EQ(world_.tfjobs_counted[Count::deleted], 1);
 }
 
-TEST_F(TfJobClusterTest, SuspendsAndResumes) {
+TEST_F(TfJobReconcilerTest, SuspendsAndResumes) {
   apply({{"suspend", true}});
   world_.run_for(5s);
   EXPECT_EQ(state(), "Suspended");
@@ -223,7 +223,7 @@ TEST_F(TfJobClusterTest, SuspendsAndResumes) {
   EXPECT_THAT(world_.events, Contains("TFJob mnist: TFJobResumed"));
 }
 
-TEST_F(TfJobClusterTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
+TEST_F(TfJobReconcilerTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
   apply();
   server().remove("trainingjobs", "mnist");
   server().remove("tfjobs", "mnist");
@@ -240,7 +240,7 @@ TEST_F(TfJobClusterTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
   EXPECT_EQ(state("wrong"), "Created");
 }
 
-TEST_F(TfJobClusterTest, OneThatIsRefusedCountsAmongTheCreatedOnesAsOftenAsAmongTheFailedOnes) {
+TEST_F(TfJobReconcilerTest, OneThatIsRefusedCountsAmongTheCreatedOnesAsOftenAsAmongTheFailedOnes) {
   int refusals = 0;
   server().intercept = [&](const Request& request) -> std::optional<Response> {
     const bool writes = request.method == Method::put && request.path.ends_with("/status");
@@ -253,7 +253,7 @@ TEST_F(TfJobClusterTest, OneThatIsRefusedCountsAmongTheCreatedOnesAsOftenAsAmong
   EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
   EXPECT_EQ(world_.tfjobs_counted[Count::failed], 1);
   world_.restart_operator();
-  world_.wake("lab/wrong", world_.time);
+  world_.wake_tfjob("lab/wrong", world_.time);
   world_.run_for(60s);
   EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
   // Mended, it is another job to count, which runs.
@@ -262,33 +262,33 @@ TEST_F(TfJobClusterTest, OneThatIsRefusedCountsAmongTheCreatedOnesAsOftenAsAmong
   EXPECT_EQ(world_.tfjobs_counted[Count::failed], 1);
 }
 
-TEST_F(TfJobClusterTest, OneThatWasRefusedStaysAsItIsWhenTheOperatorStartsAnew) {
+TEST_F(TfJobReconcilerTest, OneThatWasRefusedStaysAsItIsWhenTheOperatorStartsAnew) {
   apply_wrong();
   const Json before = tfjob("wrong");
   world_.restart_operator();
-  world_.wake("lab/wrong", world_.time);
+  world_.wake_tfjob("lab/wrong", world_.time);
   world_.run_for(60s);
   EXPECT_EQ(tfjob("wrong"), before);
 }
 
-TEST_F(TfJobClusterTest, OneThatWasRefusedGoesWhenItsTimeToLiveIsOver) {
+TEST_F(TfJobReconcilerTest, OneThatWasRefusedGoesWhenItsTimeToLiveIsOver) {
   apply_wrong({{"ttlSecondsAfterFinished", 100}});
   world_.restart_operator();
-  world_.wake("lab/wrong", world_.time);
+  world_.wake_tfjob("lab/wrong", world_.time);
   world_.run_for(50s);
   EXPECT_TRUE(server().has("tfjobs", "wrong"));
   world_.run_for(40s);
   EXPECT_FALSE(server().has("tfjobs", "wrong"));
 }
 
-TEST_F(TfJobClusterTest, OneThatWasRefusedForItsTimeToLiveStays) {
+TEST_F(TfJobReconcilerTest, OneThatWasRefusedForItsTimeToLiveStays) {
   apply_wrong({{"ttlSecondsAfterFinished", -1}});
   EXPECT_EQ(state("wrong"), "Failed");
   world_.run_for(100s);
   EXPECT_TRUE(server().has("tfjobs", "wrong"));
 }
 
-TEST_F(TfJobClusterTest, WhatTheApiServerRefusesIsSaidInTheFieldsOfTheTfJob) {
+TEST_F(TfJobReconcilerTest, WhatTheApiServerRefusesIsSaidInTheFieldsOfTheTfJob) {
   server().intercept = [](const Request& request) -> std::optional<Response> {
     const bool creates = request.method == Method::post && request.path.ends_with("/trainingjobs");
     if (!creates) return std::nullopt;
@@ -310,7 +310,7 @@ TEST_F(TfJobClusterTest, WhatTheApiServerRefusesIsSaidInTheFieldsOfTheTfJob) {
   EXPECT_THAT(message_with(2), HasSubstr("spec.replicaSpecs.worker.replicas: Invalid value"));
 }
 
-TEST_F(TfJobClusterTest, ATrainingJobOfThatNameIsLeftAloneAndSaid) {
+TEST_F(TfJobReconcilerTest, ATrainingJobOfThatNameIsLeftAloneAndSaid) {
   world_.submit();
   world_.settle();
   apply();
@@ -322,21 +322,21 @@ TEST_F(TfJobClusterTest, ATrainingJobOfThatNameIsLeftAloneAndSaid) {
   EXPECT_EQ(world_.job()["metadata"]["ownerReferences"][0]["kind"], "TFJob");
 }
 
-TEST_F(TfJobClusterTest, OthersAreLeftAlone) {
+TEST_F(TfJobReconcilerTest, OthersAreLeftAlone) {
   apply({{"managedBy", "kueue.x-k8s.io/multikueue"}});
   world_.run_for(60s);
   EXPECT_FALSE(server().has("trainingjobs", "mnist"));
   EXPECT_FALSE(tfjob().contains("status"));
 }
 
-TEST_F(TfJobClusterTest, OneOfALongNameHasAStatusToo) {
+TEST_F(TfJobReconcilerTest, OneOfALongNameHasAStatusToo) {
   const std::string name(60, 'a');
   apply({}, name);
   EXPECT_EQ(state(name), "Created");
   EXPECT_TRUE(server().has("trainingjobs", convert::job_name_of_tfjob(name)));
 }
 
-TEST_F(TfJobClusterTest, AChangeThatTheServerRefusesIsSaidOnce) {
+TEST_F(TfJobReconcilerTest, AChangeThatTheServerRefusesIsSaidOnce) {
   apply();
   refuse_spec();
   change({{"successPolicy", "AllWorkers"}});
@@ -348,7 +348,7 @@ TEST_F(TfJobClusterTest, AChangeThatTheServerRefusesIsSaidOnce) {
 }
 
 // The status of the TrainingJob is written and that of the TFJob is not.
-TEST_F(TfJobClusterTest, TheStatusFollowsThoughAWriteOfItFails) {
+TEST_F(TfJobReconcilerTest, TheStatusFollowsThoughAWriteOfItFails) {
   apply();
   world_.run_all();
   refuse(Method::put, "/tfjobs/", refusal(500, "InternalError", "etcd is away"), 3);
@@ -358,7 +358,7 @@ TEST_F(TfJobClusterTest, TheStatusFollowsThoughAWriteOfItFails) {
 }
 
 // The API server gives the fields of an object in the order of their names.
-TEST_F(TfJobClusterTest, AStatusThatIsTheSameIsNotWrittenAgain) {
+TEST_F(TfJobReconcilerTest, AStatusThatIsTheSameIsNotWrittenAgain) {
   apply_and_run();
   Json job = tfjob();
   job["status"] = Json::parse(nlohmann::json::parse(job["status"].dump()).dump());
@@ -367,12 +367,12 @@ TEST_F(TfJobClusterTest, AStatusThatIsTheSameIsNotWrittenAgain) {
   const int before = server().count("PUT tfjobs/status");
   EXPECT_GT(before, 0);
   world_.restart_operator();
-  world_.wake("lab/mnist", world_.time);
+  world_.wake_tfjob("lab/mnist", world_.time);
   world_.run_for(60s);
   EXPECT_EQ(server().count("PUT tfjobs/status"), before);
 }
 
-TEST_F(TfJobClusterTest, WhatTheTfJobNoLongerSaysIsTakenOut) {
+TEST_F(TfJobReconcilerTest, WhatTheTfJobNoLongerSaysIsTakenOut) {
   apply({{"activeDeadlineSeconds", 1000}, {"suspend", true}});
   world_.run_for(5s);
   change({{"runPolicy", {{"activeDeadlineSeconds", nullptr}}}});
@@ -381,7 +381,7 @@ TEST_F(TfJobClusterTest, WhatTheTfJobNoLongerSaysIsTakenOut) {
 }
 
 // Kueue suspends a job and gives it back its template in one write.
-TEST_F(TfJobClusterTest, WhatMayChangeOnceItIsSuspendedIsTriedThen) {
+TEST_F(TfJobReconcilerTest, WhatMayChangeOnceItIsSuspendedIsTriedThen) {
   apply_and_run();
   refuse_spec([&](const Json& spec) {
     return spec["runPolicy"].contains("backoffLimit") && spec["runPolicy"]["backoffLimit"] == 7 &&
@@ -396,7 +396,7 @@ TEST_F(TfJobClusterTest, WhatMayChangeOnceItIsSuspendedIsTriedThen) {
   EXPECT_EQ(world_.job()["spec"]["runPolicy"]["backoffLimit"], 7);
 }
 
-TEST_F(TfJobClusterTest, AJobIsDrivenThoughTheStatusOfItsTfJobCannotBeWritten) {
+TEST_F(TfJobReconcilerTest, AJobIsDrivenThoughTheStatusOfItsTfJobCannotBeWritten) {
   apply();
   refuse_all(Method::put, "/tfjobs/", refusal(403, "Forbidden", "no"));
   world_.run_all();
@@ -406,7 +406,7 @@ TEST_F(TfJobClusterTest, AJobIsDrivenThoughTheStatusOfItsTfJobCannotBeWritten) {
   EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
 }
 
-TEST_F(TfJobClusterTest, ASuccessorTakesTheNameOfThePodThatHasEnded) {
+TEST_F(TfJobReconcilerTest, ASuccessorTakesTheNameOfThePodThatHasEnded) {
   apply_and_run();
   for (int attempt = 1; attempt <= 2; ++attempt) {
     server().end_pod("mnist-worker-0", 143);
@@ -422,7 +422,7 @@ TEST_F(TfJobClusterTest, ASuccessorTakesTheNameOfThePodThatHasEnded) {
 }
 
 // Its end is counted, and the successor has its name only when it has gone.
-TEST_F(TfJobClusterTest, ASuccessorWaitsForAPodThatIsStillThere) {
+TEST_F(TfJobReconcilerTest, ASuccessorWaitsForAPodThatIsStillThere) {
   apply_and_run();
   server().intercept = [](const Request& request) -> std::optional<Response> {
     const bool removes =
@@ -438,7 +438,7 @@ TEST_F(TfJobClusterTest, ASuccessorWaitsForAPodThatIsStillThere) {
 }
 
 // Two pods of one name cannot be, so this is told: a TrainingJob does not wait.
-TEST_F(TfJobClusterTest, ASuccessorWaitsForThePodOfALostNode) {
+TEST_F(TfJobReconcilerTest, ASuccessorWaitsForThePodOfALostNode) {
   apply_and_run();
   server().put(Json::parse(R"({"kind": "Node", "metadata": {"name": "node-1"}, "spec": {"taints": [
       {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}})"));
@@ -453,7 +453,7 @@ TEST_F(TfJobClusterTest, ASuccessorWaitsForThePodOfALostNode) {
   EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
 }
 
-TEST_F(TfJobClusterTest, OthersDoNotWaitForAReplicaWhoseNameIsHeld) {
+TEST_F(TfJobReconcilerTest, OthersDoNotWaitForAReplicaWhoseNameIsHeld) {
   apply();
   change({{"enableDynamicWorker", true}, {"tfReplicaSpecs", {{"Worker", {{"replicas", 2}}}}}});
   world_.run_all();
@@ -473,7 +473,7 @@ TEST_F(TfJobClusterTest, OthersDoNotWaitForAReplicaWhoseNameIsHeld) {
 }
 
 // The pods of both have the same names.
-TEST_F(TfJobClusterTest, OneThatIsMadeAnewAtOnceWaitsForThePodsOfTheFirst) {
+TEST_F(TfJobReconcilerTest, OneThatIsMadeAnewAtOnceWaitsForThePodsOfTheFirst) {
   apply_and_run();
   server().remove("tfjobs", "mnist");
   apply();
@@ -488,7 +488,7 @@ TEST_F(TfJobClusterTest, OneThatIsMadeAnewAtOnceWaitsForThePodsOfTheFirst) {
 }
 
 // Quotas of count/pods count pods that have ended.
-TEST_F(TfJobClusterTest, APodThatHasEndedIsRemovedBeforeItsSuccessorIsAskedFor) {
+TEST_F(TfJobReconcilerTest, APodThatHasEndedIsRemovedBeforeItsSuccessorIsAskedFor) {
   apply_and_run();
   server().intercept = [this](const Request& request) -> std::optional<Response> {
     if (request.method != Method::post || !request.path.ends_with("/pods")) return std::nullopt;
@@ -500,7 +500,7 @@ TEST_F(TfJobClusterTest, APodThatHasEndedIsRemovedBeforeItsSuccessorIsAskedFor) 
   EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.1");
 }
 
-TEST_F(TfJobClusterTest, ANameThatNoServiceCanHaveIsRefused) {
+TEST_F(TfJobReconcilerTest, ANameThatNoServiceCanHaveIsRefused) {
   apply({}, "mnist.v2");
   EXPECT_EQ(state("mnist.v2"), "Failed");
   const Json failed = tfjob_condition(tfjob("mnist.v2")["status"], "Failed");
@@ -508,7 +508,7 @@ TEST_F(TfJobClusterTest, ANameThatNoServiceCanHaveIsRefused) {
 }
 
 // The one that leads had gone to sleep before it sent it.
-TEST_F(TfJobClusterTest, ALateCreationOfAnEarlierAttemptChangesNothing) {
+TEST_F(TfJobReconcilerTest, ALateCreationOfAnEarlierAttemptChangesNothing) {
   apply_and_run();
   server().end_pod("mnist-worker-0", 143);
   world_.run_for(60s);
@@ -519,7 +519,7 @@ TEST_F(TfJobClusterTest, ALateCreationOfAnEarlierAttemptChangesNothing) {
   EXPECT_EQ(server().object("pods", "mnist-worker-0"), pod);
 }
 
-TEST_F(TfJobClusterTest, ServicesOfTheTrainingOperatorAreTaken) {
+TEST_F(TfJobReconcilerTest, ServicesOfTheTrainingOperatorAreTaken) {
   server().put(
       Json::parse(R"({"kind": "Service", "metadata": {"namespace": "lab", "name": "mnist-ps-0",
       "ownerReferences": [{"kind": "TFJob", "name": "mnist", "uid": "v1", "controller": true}]}})"));
@@ -537,7 +537,7 @@ TEST_F(TfJobClusterTest, ServicesOfTheTrainingOperatorAreTaken) {
   EXPECT_TRUE(server().has("services", "mnist-ps-0")) << "it was in view by its new label";
 }
 
-TEST_F(TfJobClusterTest, WorkersThatComeLaterHaveTheirServices) {
+TEST_F(TfJobReconcilerTest, WorkersThatComeLaterHaveTheirServices) {
   apply();
   change({{"enableDynamicWorker", true}, {"tfReplicaSpecs", {{"Worker", {{"replicas", 3}}}}}});
   world_.run_for(5s);
@@ -548,7 +548,7 @@ TEST_F(TfJobClusterTest, WorkersThatComeLaterHaveTheirServices) {
   EXPECT_TRUE(server().has("services", "mnist-worker-1"));
 }
 
-TEST_F(TfJobClusterTest, AStatusIsNotWrittenToALaterTfJobOfTheSameName) {
+TEST_F(TfJobReconcilerTest, AStatusIsNotWrittenToALaterTfJobOfTheSameName) {
   apply_and_run();
   server().intercept = [this](const Request& request) -> std::optional<Response> {
     if (request.method != Method::put || request.path.find("/tfjobs/") == std::string::npos)

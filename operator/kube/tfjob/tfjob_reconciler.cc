@@ -1,4 +1,4 @@
-#include "operator/kube/tfjob/tfjob_cluster.h"
+#include "operator/kube/tfjob/tfjob_reconciler.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -18,12 +18,6 @@
 namespace muster::kube {
 
 namespace {
-
-constexpr std::chrono::seconds kAgain{5};
-
-std::string companion_key(const ObjectName& tfjob) {
-  return ObjectName{tfjob.name_space, convert::job_name_of_tfjob(tfjob.name)}.key();
-}
 
 // Whether two objects have the same fields, in whatever order.
 bool is_same(const Json& a, const Json& b) {
@@ -53,11 +47,9 @@ bool is_not_accepted(const Json& companion) {
 
 }  // namespace
 
-TfJobCluster::TfJobCluster(cluster::Cluster& inner, Transport& transport,
-                           Store<WholeObject>& training_jobs, Settings settings,
-                           Environment environment, Counting count)
-    : ForwardingCluster(inner),
-      settings_(std::move(settings)),
+TfJobReconciler::TfJobReconciler(Transport& transport, Store<WholeObject>& training_jobs,
+                                 Settings settings, Environment environment, Counting count)
+    : settings_(std::move(settings)),
       environment_(std::move(environment)),
       count_(std::move(count)),
       transport_(transport, environment_.leads),
@@ -66,102 +58,81 @@ TfJobCluster::TfJobCluster(cluster::Cluster& inner, Transport& transport,
       tfjobs_({}, [this](const auto* before, const auto* after) { tfjob_changed(before, after); }) {
 }
 
-void TfJobCluster::tfjob_changed(const WholeObject* before, const WholeObject* after) {
+std::string TfJobReconciler::companion_key(const std::string& key) {
+  const size_t slash = key.find('/');
+  return ObjectName{key.substr(0, slash), convert::job_name_of_tfjob(key.substr(slash + 1))}.key();
+}
+
+void TfJobReconciler::tfjob_changed(const WholeObject* before, const WholeObject* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
-  const std::string key = companion_key({meta.name_space, meta.name});
+  const std::string companion = companion_key(meta.key());
   const bool is_gone =
       before != nullptr && (after == nullptr || after->meta.uid != before->meta.uid);
   {
     const MutexLock lock(mutex_);
     if (is_gone) told_.erase(before->meta.uid);
-    if (key != meta.key() && after != nullptr) long_names_[key] = meta.key();
-    if (after == nullptr) long_names_.erase(key);
+    if (companion != meta.key() && after != nullptr) long_names_[companion] = meta.key();
+    if (after == nullptr) long_names_.erase(companion);
   }
   if (is_gone && is_taken(before->json(), settings_.taken) && environment_.leads())
     count_(Count::deleted, meta.name_space);
   const bool same = before != nullptr && after != nullptr && !is_gone &&
                     before->meta.generation == after->meta.generation &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
-  if (!same) environment_.wake(key, now());
+  if (!same) environment_.wake(meta.key(), environment_.now());
 }
 
-std::set<std::string> TfJobCluster::keys() const {
-  std::set<std::string> keys;
-  for (const std::string& key : tfjobs_.keys()) {
-    const size_t slash = key.find('/');
-    keys.insert(companion_key({key.substr(0, slash), key.substr(slash + 1)}));
-  }
-  return keys;
-}
-
-std::optional<Json> TfJobCluster::tfjob_of(const std::string& key) const {
-  std::string named = key;
+void TfJobReconciler::training_job_changed(const std::string& training_job_key) {
+  if (settings_.taken == TakenTfJobs::none) return;
+  std::string key = training_job_key;
   {
     const MutexLock lock(mutex_);
-    if (const auto found = long_names_.find(key); found != long_names_.end()) named = found->second;
+    if (const auto found = long_names_.find(key); found != long_names_.end()) key = found->second;
   }
-  const std::optional<WholeObject> object = tfjobs_.get(named);
+  environment_.wake(key, environment_.now());
+}
+
+std::optional<api::Time> TfJobReconciler::reconcile(const std::string& key) {
+  const std::optional<WholeObject> object = tfjobs_.get(key);
   if (!object || object->meta.deleted) return std::nullopt;
-  Json tfjob = object->json();
+  const Json tfjob = object->json();
   if (!is_taken(tfjob, settings_.taken)) return std::nullopt;
-  return tfjob;
-}
-
-std::optional<Json> TfJobCluster::tfjob_of(const api::TrainingJob& job) const {
-  if (!is_tfjob(job)) return std::nullopt;
-  std::optional<Json> tfjob = tfjob_of(key_of(job));
-  if (tfjob && uid_of(*tfjob) != job.tfjob.uid) tfjob.reset();
-  return tfjob;
-}
-
-// The job's pass continues even if work on its TFJob fails; the TFJob is then looked at again.
-std::optional<api::TrainingJob> TfJobCluster::get(const std::string& key) {
-  const std::optional<Json> tfjob = tfjob_of(key);
-  const std::optional<WholeObject> companion =
-      tfjob ? training_jobs_.get(key) : std::optional<WholeObject>();
-  if (tfjob && !companion) keep_companion(key, *tfjob, nullptr);
-  if (companion) {
-    const Json whole = companion->json();
-    try_later(key, [&] { keep_companion(key, *tfjob, &whole); });
-  }
-  std::optional<api::TrainingJob> job = inner().get(key);
-  // An earlier process may have ended before this write. A job without a status gets its first
-  // status in this pass, and the TFJob's status follows then.
-  if (job && tfjob && !job->status.conditions.empty())
-    try_later(key, [&] { tell(*tfjob, *job, job->status); });
-  return job;
-}
-
-void TfJobCluster::try_later(const std::string& key, const std::function<void()>& action) {
+  const std::optional<WholeObject> found = training_jobs_.get(companion_key(key));
+  if (!found) return keep_companion(tfjob, nullptr);
+  const Json companion = found->json();
+  const api::TrainingJob job = api::to_training_job(companion);
+  const bool has_news = job.tfjob.uid == uid_of(tfjob) && !job.status.conditions.empty();
   try {
-    action();
-  } catch (const Unavailable& error) {
-    log::warning(key + ": " + error.what(), {{"job", key}});
-    environment_.wake(key, now() + kAgain);
+    if (has_news) write_status(tfjob, tfjob_status(tfjob, job, job.status, environment_.now()));
+  } catch (const Unavailable&) {
+    keep_companion(tfjob, &companion);  // for example, the user's wish to suspend does not wait
+    throw;
   }
+  return keep_companion(tfjob, &companion);
 }
 
 // A finished TFJob does not run again, even if its companion was deleted. Its time to live begins
 // after the companion's last replicas have ended, for example an evaluator that has a checkpoint
 // left.
-void TfJobCluster::keep_companion(const std::string& key, const Json& tfjob,
-                                  const Json* companion) {
+std::optional<api::Time> TfJobReconciler::keep_companion(const Json& tfjob, const Json* companion) {
   if (is_tfjob_over(tfjob)) {
     const bool ends = companion != nullptr && owner_uid_of(*companion) == uid_of(tfjob) &&
                       !is_finished(*companion);
-    if (!ends) end_in_time(key, tfjob);
-    return;
+    return ends ? std::nullopt : end_in_time(tfjob);
   }
-  if (companion != nullptr && owner_uid_of(*companion) != uid_of(tfjob))
-    return tell_of_taken_name(tfjob, *companion);
-  if (companion == nullptr) return make_companion(key, tfjob);
-  if (tfjob_generation_of(*companion) != generation_of(tfjob))
-    update_companion(key, *companion, tfjob);
+  if (companion == nullptr) {
+    make_companion(tfjob);
+  } else if (owner_uid_of(*companion) != uid_of(tfjob)) {
+    tell_of_taken_name(tfjob, *companion);
+  } else if (tfjob_generation_of(*companion) != generation_of(tfjob)) {
+    update_companion(*companion, tfjob);
+  }
+  return std::nullopt;
 }
 
 // The pass that sees the other TrainingJob gone creates the companion. The garbage collector
 // deletes the companion of an earlier TFJob of this name.
-void TfJobCluster::tell_of_taken_name(const Json& tfjob, const Json& other) {
+void TfJobReconciler::tell_of_taken_name(const Json& tfjob, const Json& other) {
   const std::string owner = describe_owner(other);
   if (owner.ends_with("of TFJob " + name_of(tfjob).name) || !is_new(tfjob, "name " + uid_of(other)))
     return;
@@ -170,16 +141,17 @@ void TfJobCluster::tell_of_taken_name(const Json& tfjob, const Json& other) {
         "expected no TrainingJob of the name that this TFJob is to be run by, found " + owner});
 }
 
-void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
+void TfJobReconciler::make_companion(const Json& tfjob) {
   try {
     client_.create(training_jobs(), companion_of(tfjob, settings_.gang_scheduler));
     count_(Count::created, name_of(tfjob).name_space);
+    const std::string key = name_of(tfjob).key();
     log::info(key + ": a TrainingJob is made for the TFJob", {{"job", key}});
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // otherwise the companion will soon be in view
   } catch (const Invalid& error) {
     const bool is_new = !is_tfjob_finished(member(tfjob, "status"));
-    write_status(tfjob, refused_tfjob_status(tfjob, why_refused(tfjob, error), now()));
+    write_status(tfjob, refused_tfjob_status(tfjob, why_refused(tfjob, error), environment_.now()));
     // It counts among the failed ones now, so it does among the created ones.
     if (is_new) count_(Count::created, name_of(tfjob).name_space);
   }
@@ -187,7 +159,7 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
 
 // The API server's message names fields of the TrainingJob, which users of the TFJob have not
 // written.
-std::string TfJobCluster::why_refused(const Json& tfjob, const Invalid& error) const {
+std::string TfJobReconciler::why_refused(const Json& tfjob, const Invalid& error) const {
   const auto* by_server = dynamic_cast<const ApiInvalid*>(&error);
   const std::string problems =
       by_server == nullptr ? "" : companion_problems(tfjob, settings_.gang_scheduler);
@@ -196,13 +168,12 @@ std::string TfJobCluster::why_refused(const Json& tfjob, const Invalid& error) c
 
 // A refused change is tried once, and again when the job has been suspended, because more fields
 // may change then.
-void TfJobCluster::update_companion(const std::string& key, const Json& companion,
-                                    const Json& tfjob) {
+void TfJobReconciler::update_companion(const Json& companion, const Json& tfjob) {
   const std::string attempt =
       "update " + generation_of(tfjob) + (is_suspended(companion) ? " suspended" : "");
   if (was_told(tfjob, attempt)) return;
   try {
-    if (change_companion(key, companion, tfjob)) return;
+    if (change_companion(companion, tfjob)) return;
   } catch (const Invalid& error) {
     emit(tfjob, {true, "TFJobUpdateRefused",
                  "the job goes on as it was before the last change: " + why_refused(tfjob, error)});
@@ -211,7 +182,7 @@ void TfJobCluster::update_companion(const std::string& key, const Json& companio
 }
 
 // Returns false if only the suspension, which is a part of the change, could be written so far.
-bool TfJobCluster::change_companion(const std::string& key, Json companion, const Json& tfjob) {
+bool TfJobReconciler::change_companion(Json companion, const Json& tfjob) {
   const Json wanted = companion_of(tfjob, settings_.gang_scheduler);
   Json changed = companion;
   changed["spec"] = wanted["spec"];
@@ -224,7 +195,7 @@ bool TfJobCluster::change_companion(const std::string& key, Json companion, cons
     return true;
   } catch (const ApiInvalid&) {
     if (is_not_accepted(companion)) {
-      make_anew(key, companion);
+      make_anew(companion);
       return true;
     }
     const bool suspends = bool_or(wanted["spec"], "suspend", false);
@@ -236,59 +207,43 @@ bool TfJobCluster::change_companion(const std::string& key, Json companion, cons
 }
 
 // Deletes the companion. The pass that sees it gone creates another.
-void TfJobCluster::make_anew(const std::string& key, const Json& companion) {
+void TfJobReconciler::make_anew(const Json& companion) {
   Client::RemoveOptions options;
   options.preconditions.uid = uid_of(companion);
   client_.remove(training_jobs(), name_of(companion), options);
+  const std::string key = name_of(companion).key();
   log::info(key + ": the TrainingJob, which had no pods, is made anew for the changed TFJob",
             {{"job", key}});
 }
 
-bool TfJobCluster::was_told(const Json& tfjob, const std::string& what) const {
+bool TfJobReconciler::was_told(const Json& tfjob, const std::string& what) const {
   const MutexLock lock(mutex_);
   const auto found = told_.find(uid_of(tfjob));
   return found != told_.end() && found->second.contains(what);
 }
 
-bool TfJobCluster::is_new(const Json& tfjob, const std::string& what) {
+bool TfJobReconciler::is_new(const Json& tfjob, const std::string& what) {
   const MutexLock lock(mutex_);
   return told_[uid_of(tfjob)].insert(what).second;
 }
 
-void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
+std::optional<api::Time> TfJobReconciler::end_in_time(const Json& tfjob) {
   const Json& seconds =
       member(member(member(tfjob, "spec"), "runPolicy"), "ttlSecondsAfterFinished");
   const auto completed = api::parse_time(string_or(tfjob["status"], "completionTime", ""));
-  if (!seconds.is_number_integer() || !completed) return;
-  if (seconds.get<int64_t>() < 0) return;  // the TFJob was refused because of it
+  if (!seconds.is_number_integer() || !completed) return std::nullopt;
+  if (seconds.get<int64_t>() < 0) return std::nullopt;  // the TFJob was refused because of it
   const api::Time due = plan::later_by(*completed, seconds.get<int64_t>());
-  if (now() < due) return environment_.wake(key, due);
+  if (environment_.now() < due) return due;
   Client::RemoveOptions options;
   options.preconditions.uid = uid_of(tfjob);
   client_.remove(kube::tfjobs(), name_of(tfjob), options);
-}
-
-bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
-  if (!inner().publish_status(job, status)) return false;
-  if (const std::optional<Json> tfjob = tfjob_of(job)) {
-    try_later(key_of(job), [&] { tell(*tfjob, job, status); });
-    const auto becomes = [&](const char* condition) {
-      return status.is_true(condition) && !job.status.is_true(condition);
-    };
-    // Now more fields may be changed, or the time to live has begun.
-    if (becomes("Suspended") || becomes("Finished")) environment_.wake(key_of(job), now());
-  }
-  return true;
-}
-
-void TfJobCluster::tell(const Json& tfjob, const api::TrainingJob& job,
-                        const api::JobStatus& status) {
-  if (uid_of(tfjob) == job.tfjob.uid) write_status(tfjob, tfjob_status(tfjob, job, status, now()));
+  return std::nullopt;
 }
 
 // The PUT carries UID and version, so that the status of an earlier TFJob of this name is not
 // written.
-void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
+void TfJobReconciler::write_status(const Json& tfjob, const Json& status) {
   const Json before = member(tfjob, "status");
   if (is_same(before, status)) return;
   Json body = tfjob;
@@ -310,10 +265,10 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
     if (type == "Failed") count_(Count::failed, name.name_space);
     if (type == "Restarting") count_(Count::restarted, name.name_space);
   }
-  if (is_tfjob_finished(status)) environment_.wake(companion_key(name), now());  // time to live
+  if (is_tfjob_finished(status)) environment_.wake(name.key(), environment_.now());  // time to live
 }
 
-void TfJobCluster::emit(const Json& tfjob, EventText text) const {
+void TfJobReconciler::emit(const Json& tfjob, EventText text) const {
   const ObjectName name = name_of(tfjob);
   environment_.emit(subject_of(kube::tfjobs(), name.name_space, name.name, uid_of(tfjob)),
                     std::move(text));
