@@ -16,6 +16,8 @@
 
 namespace muster::collective {
 
+class HostSession;
+
 // One member's part in a generation of a collective: it holds the parameters and optimizer slots of
 // a step, and adds up the members' gradients. For one caller.
 class Session {
@@ -67,11 +69,14 @@ class Session {
   // Copy the floats `range` of the parameters, or of a slot. Call these between two steps.
   virtual void read_parameters(compute::Range range, std::span<float> to) = 0;
   virtual void read_slot(size_t index, compute::Range range, std::span<float> to) = 0;
+  // Returns this session if its state and gradients are in the host's memory; else null.
+  virtual HostSession* hosted() { return nullptr; }
 };
 
 // A session whose state and gradients are in the host's memory.
 class HostSession : public Session {
  public:
+  HostSession* hosted() final { return this; }
   virtual std::span<float> parameters() = 0;
   // A slot of the optimizer, to be read between two steps.
   virtual std::span<const float> slot(size_t index) const = 0;

@@ -7,19 +7,19 @@
 namespace muster::compute {
 
 HostedEngine::HostedEngine(Engine& engine)
-    : engine_(engine), addressable_(!engine.parameters().host_view().empty()) {}
+    : engine_(engine), addressable_(engine.parameters().floats().is_on_host()) {}
 
 HostedEngine::~HostedEngine() {
   release();
 }
 
-void HostedEngine::load(std::span<float> parameters) {
+void HostedEngine::load(PlacedFloats parameters) {
   parameters_ = parameters;
   if (!addressable_) {
     engine_.parameters().write({0, parameters.size()}, parameters).wait();
     return;
   }
-  HostMemory view(parameters);
+  HostMemory view(parameters.host());
   engine_.use(view, nullptr);
 }
 
@@ -28,15 +28,15 @@ void HostedEngine::release() {
   parameters_ = {};
 }
 
-LossSums HostedEngine::compute_gradients(const Batch& batch, std::span<float> gradients,
+LossSums HostedEngine::compute_gradients(const Batch& batch, PlacedFloats gradients,
                                          const Engine::OnComplete& on_complete) {
   if (!addressable_) return compute_and_copy(batch, gradients, on_complete);
-  HostMemory parameters(parameters_), target(gradients);
+  HostMemory parameters(parameters_.host()), target(gradients.host());
   engine_.use(parameters, &target);
   return engine_.compute_gradients(batch, on_complete);
 }
 
-LossSums HostedEngine::compute_and_copy(const Batch& batch, std::span<float> gradients,
+LossSums HostedEngine::compute_and_copy(const Batch& batch, PlacedFloats gradients,
                                         const Engine::OnComplete& on_complete) {
   struct {
     Mutex mutex;
@@ -45,8 +45,8 @@ LossSums HostedEngine::compute_and_copy(const Batch& batch, std::span<float> gra
   const auto copy = [&](size_t end) {
     const MutexLock lock(copied.mutex);
     if (end <= copied.end) return;
-    const auto to = gradients.subspan(copied.end, end - copied.end);
-    engine_.gradients().read({copied.end, end}, to).wait();
+    const Range range{copied.end, end};
+    engine_.gradients().read(range, gradients.part(range)).wait();
     copied.end = end;
   };
   LossSums sums;

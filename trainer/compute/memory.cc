@@ -4,18 +4,21 @@
 
 namespace muster::compute {
 
-Completion HostMemory::read(Range range, std::span<float> to) const {
-  std::copy(floats_.begin() + range.begin, floats_.begin() + range.end, to.begin());
+Completion HostMemory::read(Range range, PlacedFloats to) const {
+  std::copy(floats_.begin() + range.begin, floats_.begin() + range.end, to.host().begin());
   return {};
 }
 
-Completion HostMemory::write(Range range, std::span<const float> from) {
-  std::copy_n(from.begin(), range.size(), floats_.begin() + range.begin);
+Completion HostMemory::write(Range range, ConstPlacedFloats from) {
+  std::copy_n(from.host().begin(), range.size(), floats_.begin() + range.begin);
   return {};
 }
 
-HostView::HostView(Memory& memory) : memory_(memory), values_(memory.host_view()) {
-  if (!values_.empty() || memory.size() == 0) return;
+HostView::HostView(Memory& memory) : memory_(memory) {
+  if (memory.floats().is_on_host()) {
+    values_ = memory.floats().host();
+    return;
+  }
   copy_.resize(memory.size());
   values_ = copy_;
   memory_.read({0, copy_.size()}, copy_).wait();

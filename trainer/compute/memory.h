@@ -7,6 +7,7 @@
 
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/parameter_layout.h"
+#include "trainer/compute/placed.h"
 
 namespace muster::compute {
 
@@ -33,12 +34,13 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   virtual size_t size() const = 0;  // number of floats
-  // Copy floats [range.begin, range.end) to or from host memory of range.size() floats. Until the
-  // caller has waited for the completion, nobody may change either memory or rely on the copy.
-  virtual Completion read(Range range, std::span<float> to) const = 0;
-  virtual Completion write(Range range, std::span<const float> from) = 0;
-  // Returns the memory itself if the host can address it; else an empty span.
-  virtual std::span<float> host_view() = 0;
+  // Copy floats [range.begin, range.end) to or from other memory of range.size() floats, which the
+  // device can address. Until the caller has waited for the completion, nobody may change either
+  // memory or rely on the copy.
+  virtual Completion read(Range range, PlacedFloats to) const = 0;
+  virtual Completion write(Range range, ConstPlacedFloats from) = 0;
+  // Returns the memory itself; of equal memories on several devices, the first device's.
+  virtual PlacedFloats floats() = 0;
 };
 
 // Host memory: the object's own, or a view of other memory, which must outlive the object.
@@ -48,9 +50,9 @@ class HostMemory : public Memory {
   explicit HostMemory(std::span<float> floats) : floats_(floats) {}
 
   size_t size() const override { return floats_.size(); }
-  Completion read(Range range, std::span<float> to) const override;
-  Completion write(Range range, std::span<const float> from) override;
-  std::span<float> host_view() override { return floats_; }
+  Completion read(Range range, PlacedFloats to) const override;
+  Completion write(Range range, ConstPlacedFloats from) override;
+  PlacedFloats floats() override { return floats_; }
   // Views other memory from here on.
   void view(std::span<float> floats) { floats_ = floats; }
 

@@ -5,7 +5,7 @@
 namespace muster::compute {
 
 OtherParameters::OtherParameters(Engine& engine, std::span<float> parameters)
-    : engine_(engine), before_(engine.parameters().host_view()) {
+    : engine_(engine), before_(engine.parameters().floats().host()) {
   if (before_.empty()) {
     const Range whole{0, parameters.size()};
     copy_.resize(parameters.size());

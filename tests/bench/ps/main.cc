@@ -120,11 +120,11 @@ double exchange_seconds(const std::string& address, const group::Identity& ident
   sums.rows = 1;
   sums.weight = 1;
   exchange.connect(1);
-  std::span<float> gradients = own_gradients, parameters = own_parameters;
+  compute::PlacedFloats gradients = own_gradients, parameters = own_parameters;
   if (gpu) {
     gradients = memory->view().gradients();
     parameters = memory->view().parameters();
-    gpu->put(gradients.data(), own_gradients.data(), gradients.size_bytes()).wait();
+    gpu->put(gradients.address(), own_gradients.data(), gradients.size_bytes()).wait();
   }
   ps::Exchange::Result result = exchange.align(parameters, watch);
   return median_seconds([&] {

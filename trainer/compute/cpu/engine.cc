@@ -26,7 +26,7 @@ class Nothing : public Operation {
 };
 
 bool on_host(Memory& memory) {
-  return memory.host_view().size() == memory.size();
+  return memory.floats().is_on_host();
 }
 
 std::vector<UpdateRule> sized(size_t n) {
@@ -248,8 +248,8 @@ std::unique_ptr<Memory> CpuEngine::allocate() const {
 }
 
 void CpuEngine::use(Memory& parameters, Memory* gradients) {
-  const std::span<float> from = parameters.host_view();
-  const std::span<float> to = gradients ? gradients->host_view() : std::span(own_gradients_);
+  const std::span<float> from = parameters.floats().host();
+  const std::span<float> to = gradients ? gradients->floats().host() : std::span(own_gradients_);
   if (from.size() != graph_.layout.size() || to.size() != graph_.layout.size())
     throw Invalid("engine: expected buffers of " + std::to_string(graph_.layout.size()) +
                   " floats in the host's memory, found " + std::to_string(from.size()) + " and " +
@@ -259,7 +259,7 @@ void CpuEngine::use(Memory& parameters, Memory* gradients) {
 }
 
 void CpuEngine::use_own() {
-  const std::span<float> now = parameters_.host_view();
+  const std::span<float> now = parameters_.floats().host();
   if (now.data() != own_parameters_.data())
     std::copy(now.begin(), now.end(), own_parameters_.begin());
   parameters_.view(own_parameters_);
@@ -275,8 +275,8 @@ void CpuEngine::run(const Program& program, const Step& step) {
 LossSums CpuEngine::run_training(Step step) {
   step.training = true;
   step.rows = step.batch->rows;
-  step.parameters = parameters_.host_view().data();
-  step.gradients = gradients_.host_view().data();
+  step.parameters = parameters_.floats().host().data();
+  step.gradients = gradients_.floats().host().data();
   run(training_, step);
   choose_sparsity(step.rows);
   return sums(*step.batch);
@@ -314,7 +314,7 @@ void CpuEngine::set_sparsity(Sparsity sparsity) {
 LossSums CpuEngine::compute_gradients(const Batch& batch, const OnComplete& on_complete) {
   check_batch(batch, graph_, context_.max_rows, true);
   if (batch.rows == 0) {
-    std::ranges::fill(gradients_.host_view(), 0.0f);
+    std::ranges::fill(gradients_.floats().host(), 0.0f);
     return {};
   }
   weight_ = loss_->prepare(batch);
@@ -346,8 +346,8 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   step.batch = &batch;
   step.rules = rules_.data();
   const size_t own_slots = optimizer.average_slot().value_or(slots.size());
-  for (size_t i = 0; i < own_slots; ++i) step.slots[i] = slots[i]->host_view().data();
-  if (own_slots < slots.size()) step.average = slots.back()->host_view().data();
+  for (size_t i = 0; i < own_slots; ++i) step.slots[i] = slots[i]->floats().host().data();
+  if (own_slots < slots.size()) step.average = slots.back()->floats().host().data();
   return run_training(step);
 }
 
@@ -358,9 +358,9 @@ LossSums CpuEngine::train_whole(const Batch& batch, const Optimizer& optimizer,
   if (!whole_update_) whole_update_.emplace(graph_.layout);
   const LossSums sums = run_gradients(batch, nullptr);
   std::array<std::span<float>, kMostSlots> views;
-  for (size_t i = 0; i < slots.size(); ++i) views[i] = slots[i]->host_view();
-  whole_update_->run(team_, optimizer, arguments, parameters_.host_view(), gradients_.host_view(),
-                     std::span(views).first(slots.size()));
+  for (size_t i = 0; i < slots.size(); ++i) views[i] = slots[i]->floats().host();
+  whole_update_->run(team_, optimizer, arguments, parameters_.floats().host(),
+                     gradients_.floats().host(), std::span(views).first(slots.size()));
   return sums;
 }
 
@@ -371,7 +371,7 @@ LossSums CpuEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
-  step.parameters = parameters_.host_view().data();
+  step.parameters = parameters_.floats().host().data();
   weight_ = loss_->prepare(batch);
   run(evaluation_, step);
   if (!outputs.empty()) copy_outputs(batch.rows, false, outputs);
@@ -398,7 +398,7 @@ void CpuEngine::predict(const Batch& batch, std::span<float> outputs) {
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
-  step.parameters = parameters_.host_view().data();
+  step.parameters = parameters_.floats().host().data();
   run(prediction_, step);
   copy_outputs(batch.rows, graph_.softmax_predictions, outputs);
 }

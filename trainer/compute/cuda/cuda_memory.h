@@ -11,13 +11,13 @@ class CudaMemory : public Memory {
   CudaMemory(Gpu& gpu, size_t floats) : gpu_(gpu), size_(floats), floats_(gpu, int64_t(floats)) {}
 
   size_t size() const override { return size_; }
-  Completion read(Range range, std::span<float> to) const override {
-    return gpu_.fetch(to.data(), data() + range.begin, range.size() * sizeof(float));
+  Completion read(Range range, PlacedFloats to) const override {
+    return gpu_.fetch(to.address(), data() + range.begin, range.size() * sizeof(float));
   }
-  Completion write(Range range, std::span<const float> from) override {
-    return gpu_.put(data() + range.begin, from.data(), range.size() * sizeof(float));
+  Completion write(Range range, ConstPlacedFloats from) override {
+    return gpu_.put(data() + range.begin, from.address(), range.size() * sizeof(float));
   }
-  std::span<float> host_view() override { return {}; }
+  PlacedFloats floats() override { return {compute::Place::gpu, data(), size_}; }
 
   float* data() const { return floats_.data(); }
   const Gpu& gpu() const { return gpu_; }

@@ -29,7 +29,7 @@ class Nothing : public Operation {
 };
 
 bool on_gpu(Memory& memory) {
-  return dynamic_cast<CudaMemory*>(&memory) != nullptr;
+  return !memory.floats().is_on_host();
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace muster::compute::cuda {
 namespace {
 
 float* floats_of(Memory& memory) {
-  return dynamic_cast<CudaMemory&>(memory).data();
+  return memory.floats().address();
 }
 
 // Memory on several devices with the same content. It is read from the first device.
@@ -20,17 +20,15 @@ class EqualMemory : public Memory {
   explicit EqualMemory(std::vector<Memory*> all) : all_(std::move(all)) {}
 
   size_t size() const override { return all_[0]->size(); }
-  Completion read(Range range, std::span<float> to) const override {
-    return all_[0]->read(range, to);
-  }
-  Completion write(Range range, std::span<const float> from) override {
+  Completion read(Range range, PlacedFloats to) const override { return all_[0]->read(range, to); }
+  Completion write(Range range, ConstPlacedFloats from) override {
     std::vector<Completion> each;
     for (Memory* memory : all_) each.push_back(memory->write(range, from));
     return Completion([each = std::move(each)]() mutable {
       for (Completion& one : each) one.wait();
     });
   }
-  std::span<float> host_view() override { return {}; }
+  PlacedFloats floats() override { return all_[0]->floats(); }
 
  private:
   const std::vector<Memory*> all_;

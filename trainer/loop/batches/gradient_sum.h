@@ -1,7 +1,5 @@
 #pragma once
 
-#include <span>
-
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/hosted_engine.h"
 #include "trainer/loop/batches/feed.h"
@@ -17,11 +15,12 @@ class GradientSum {
   explicit GradientSum(compute::Engine& engine) : engine_(engine) {}
 
   // Sets the parameters to compute with; see HostedEngine.
-  void load(std::span<float> parameters) { engine_.load(parameters); }
+  void load(compute::PlacedFloats parameters) { engine_.load(parameters); }
   void release() { engine_.release(); }
-  // Writes the sum to `sum`, which has layout().size() floats. Calls `on_complete` only if the work
+  // Writes the sum to `sum`, which has layout().size() floats; for several batches they must be in
+  // host memory. Calls `on_complete` only if the work
   // is a single batch.
-  compute::LossSums compute(const Work& work, Feed& feed, std::span<float> sum,
+  compute::LossSums compute(const Work& work, Feed& feed, compute::PlacedFloats sum,
                             const compute::Engine::OnComplete& on_complete = {});
 
  private:

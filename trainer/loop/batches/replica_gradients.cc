@@ -39,19 +39,20 @@ std::span<float> ReplicaGradients::take() {
 
 // Joins sums whose siblings are complete. The sum of `top` itself is not kept as a partial sum any
 // more.
-void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> sum) {
+void ReplicaGradients::push(compute::Subtree top, int replica, compute::PlacedFloats sum) {
   Partial last{{replica, replica + 1}, sum};
   while (!partials_.empty() && joins(top, partials_.back().node, last.node)) {
     const Partial left = partials_.back();
     partials_.pop_back();
-    arithmetic_.add(left.sum.data(), last.sum.data(), left.sum);
-    free_.push_back(last.sum);
+    const std::span<float> both = left.sum.host(), right = last.sum.host();
+    arithmetic_.add(both.data(), right.data(), both);
+    free_.push_back(right);
     last = {{left.node.begin, last.node.end}, left.sum};
   }
   if (last.node != top) partials_.push_back(last);
 }
 
-void ReplicaGradients::load(std::span<float> parameters) {
+void ReplicaGradients::load(compute::PlacedFloats parameters) {
   for (GradientSum& gradients : gradients_) gradients.load(parameters);
 }
 
@@ -80,8 +81,8 @@ void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& wo
     const int count = std::min(devices(), end - first);
     for (int i = 0; i < count; ++i) {
       if (first + i == target->node.end) ++target;
-      wave_[static_cast<size_t>(i)] = {target->node,
-                                       first + i == target->node.begin ? target->sum : take()};
+      wave_[static_cast<size_t>(i)] = *target;
+      if (first + i != target->node.begin) wave_[static_cast<size_t>(i)].sum = take();
     }
     const auto& told = last_alone && first == end - 1 ? on_complete : nobody;
     each([&](int i) {

@@ -28,7 +28,7 @@ class ReplicaGradients {
   ReplicaGradients(std::vector<FedEngine> devices, bool exclusive, bool rounded = false);
 
   // Sets the parameters that all devices compute with: see compute::HostedEngine.
-  void load(std::span<float> parameters);
+  void load(compute::PlacedFloats parameters);
   void release();
 
   // Pins the host memory that contains parameters and sums, so that devices copy them fast;
@@ -36,10 +36,11 @@ class ReplicaGradients {
   // without memory, or until release().
   void pin(std::span<const std::span<float>> memory);
 
-  // A node of the tree, and the memory for the sum under it.
+  // A node of the tree, and the memory for the sum under it: host memory, unless the node is a
+  // single replica.
   struct Target {
     compute::Subtree node;
-    std::span<float> sum;
+    compute::PlacedFloats sum;
   };
   // Computes the sums of `targets`, which cover consecutive replicas, and writes the loss sums of
   // each replica to `sums`. `work_of` returns the work of a replica by its turn; for the same
@@ -60,7 +61,7 @@ class ReplicaGradients {
 
  private:
   std::span<float> take();
-  void push(compute::Subtree top, int replica, std::span<float> sum);
+  void push(compute::Subtree top, int replica, compute::PlacedFloats sum);
 
   std::vector<FedEngine> devices_;
   std::deque<GradientSum> gradients_;
@@ -72,7 +73,7 @@ class ReplicaGradients {
   std::vector<Target> wave_;  // present work of each device, with the memory for the sum
   struct Partial {
     compute::Subtree node;
-    std::span<float> sum;
+    compute::PlacedFloats sum;
   };
   std::vector<Partial> partials_;  // left children that wait for their right siblings
 };

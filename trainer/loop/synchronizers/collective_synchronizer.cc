@@ -450,7 +450,7 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
     return false;
   }
   std::vector<std::span<float>> memory;
-  hosted_ = dynamic_cast<collective::HostSession*>(next_.get());
+  hosted_ = next_->hosted();
   if (hosted_) {
     memory.push_back(hosted_->parameters());
     for (size_t i = 0; i < hosted_->nodes().size(); ++i) memory.push_back(hosted_->gradients(i));

@@ -42,7 +42,7 @@ LocalSynchronizer::Host::Host(const Assembly& assembly)
       sums(static_cast<size_t>(gradients.devices())),
       parts(sums.size()),
       shares(shares_of(assembly)) {
-  gradients.pin(std::array<std::span<float>, 2>{parameters.host_view(), sum});
+  gradients.pin(std::array<std::span<float>, 2>{parameters.floats().host(), sum});
 }
 
 LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from,
@@ -58,7 +58,7 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
   const size_t floats = assembly.engine->layout().size();
   if (spec.saves_on_the_way())
     assembly_.copies.assign(1 + slot_views_.size(), compute::Floats(floats));
-  if (host_) host_->gradients.load(host_->parameters.host_view());
+  if (host_) host_->gradients.load(host_->parameters.floats().host());
 }
 
 LocalSynchronizer::~LocalSynchronizer() {
@@ -217,19 +217,19 @@ Synchronizer::StepResult LocalSynchronizer::step_on_host(compute::UpdateArgument
   for (const compute::LossSums& sums : host_->sums) result.sums += sums;
   arguments.divide_by(result.sums);
   update_on_host(arguments);
-  host_->gradients.load(host_->parameters.host_view());
+  host_->gradients.load(host_->parameters.floats().host());
   return result;
 }
 
 // Each device's thread has its share of the parameters.
 void LocalSynchronizer::update_on_host(const compute::UpdateArguments& arguments) {
-  const std::span<float> parameters = host_->parameters.host_view();
+  const std::span<float> parameters = host_->parameters.floats().host();
   host_->gradients.each([&](int device) {
     const compute::Range range = host_->shares[static_cast<size_t>(device)];
     auto& slots = host_->parts[static_cast<size_t>(device)];
     slots.resize(slots_.size());
     for (size_t i = 0; i < slots.size(); ++i)
-      slots[i] = slots_[i]->host_view().subspan(range.begin, range.size());
+      slots[i] = slots_[i]->floats().host().subspan(range.begin, range.size());
     const std::span<float> sum = std::span(host_->sum).subspan(range.begin, range.size());
     host_->arithmetic.read(sum.data(), sum);
     assembly_.optimizer->apply(range, arguments, parameters.subspan(range.begin, range.size()), sum,

@@ -153,8 +153,9 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
 // Each connection has its own memory: the host's stays at the same address, a GPU's does not.
 void PsSynchronizer::take_memory() {
   const size_t size = assembly_.engine->layout().size();
-  parameters_ = memory_ ? memory_->view().parameters() : std::span(own_).first(size);
-  devices_.sum = memory_ ? memory_->view().gradients() : std::span(own_).last(size);
+  const compute::PlacedFloats own(own_);
+  parameters_ = memory_ ? memory_->view().parameters() : own.part({0, size});
+  devices_.sum = memory_ ? memory_->view().gradients() : own.part({size, 2 * size});
 }
 
 std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
@@ -202,7 +203,8 @@ bool PsSynchronizer::start(std::stop_token stop) {
     gradients_.release();
     exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
     take_memory();
-    if (!memory_ || !memory_->gpu()) gradients_.pin(std::array{parameters_, devices_.sum});
+    if (parameters_.is_on_host())
+      gradients_.pin(std::array{parameters_.host(), devices_.sum.host()});
     const auto result = exchange_.align(parameters_, watch());
     gradients_.load(parameters_);
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;

@@ -64,7 +64,7 @@ class PsSynchronizer : public Synchronizer {
   // the sum.
   const std::unique_ptr<ps::MemberMemory> memory_;
   compute::Floats own_;
-  std::span<float> parameters_;
+  compute::PlacedFloats parameters_;
   ReplicaGradients gradients_;
   ReplicaGradients::Target devices_;     // has the memory for the sum of gradients
   std::vector<compute::LossSums> sums_;  // loss sums of each device

@@ -7,6 +7,9 @@
 
 namespace muster::ps {
 
+using compute::ConstPlacedFloats;
+using compute::PlacedFloats;
+
 namespace {
 
 constexpr std::chrono::milliseconds kGlance{200};  // time between two calls of `superseded`
@@ -44,10 +47,6 @@ void Exchange::connect(uint64_t generation, const std::vector<int>& serving) {
 
 void Exchange::close() {
   links_.clear();
-}
-
-std::span<float> Exchange::part(std::span<float> whole, size_t shard) const {
-  return whole.subspan(ranges_[shard].begin, ranges_[shard].size());
 }
 
 Exchange::Links Exchange::look() const {
@@ -189,14 +188,14 @@ void Exchange::push_to(size_t begin, size_t end) {
   header_.sequence = ++sequence_;
   for (size_t shard = begin; shard < end; ++shard)
     links_[shard]->send(
-        header_, gradients_.subspan(ranges_[shard].begin, ranges_[shard].size()),
-        phase_ == Phase::handing_over ? std::span<float>() : part(parameters_, shard));
+        header_, gradients_.part(ranges_[shard]),
+        phase_ == Phase::handing_over ? PlacedFloats() : parameters_.part(ranges_[shard]));
 }
 
 void Exchange::pull_from(size_t begin, size_t end) {
   header_.sequence = ++sequence_;
   for (size_t shard = begin; shard < end; ++shard)
-    links_[shard]->send(header_, {}, part(parameters_, shard));
+    links_[shard]->send(header_, {}, parameters_.part(ranges_[shard]));
 }
 
 // Returns true if all shards have answered with the parameters of the same step. Otherwise asks the
@@ -216,7 +215,7 @@ bool Exchange::agree(Result& result) {
   return agreed;
 }
 
-void Exchange::begin_align(std::span<float> parameters) {
+void Exchange::begin_align(PlacedFloats parameters) {
   phase_ = Phase::aligning;
   header_ = fresh_header();
   header_.pull = header_.newest = true;
@@ -224,13 +223,13 @@ void Exchange::begin_align(std::span<float> parameters) {
   pull_from(0, links_.size());
 }
 
-Exchange::Result Exchange::align(std::span<float> parameters, const Watch& watch) {
+Exchange::Result Exchange::align(PlacedFloats parameters, const Watch& watch) {
   begin_align(parameters);
   return wait(watch);
 }
 
 void Exchange::begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
-                          std::span<const float> gradients, std::span<float> parameters) {
+                          ConstPlacedFloats gradients, PlacedFloats parameters) {
   header_ = fresh_header();
   header_.step = step;
   header_.ticket = ticket;
@@ -244,7 +243,7 @@ void Exchange::begin_step(uint64_t step, uint64_t ticket, const compute::LossSum
 }
 
 Exchange::Result Exchange::step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
-                                std::span<const float> gradients, std::span<float> parameters,
+                                ConstPlacedFloats gradients, PlacedFloats parameters,
                                 const Watch& watch) {
   begin_step(step, ticket, sums, gradients, parameters);
   return wait(watch);

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -64,19 +63,20 @@ class Exchange {
   // Fetches the parameters that all shards agree on; with sync, the parameters of the lowest step
   // that a shard has committed last, which the other shards still hold. Throws Invalid (kProtocol)
   // if a shard rejects us.
-  Result align(std::span<float> parameters, const Watch& watch);
+  Result align(compute::PlacedFloats parameters, const Watch& watch);
 
   // Pushes gradient sums computed on the parameters of `step` and waits for the parameters after
   // it.
   Result step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
-              std::span<const float> gradients, std::span<float> parameters, const Watch& watch);
+              compute::ConstPlacedFloats gradients, compute::PlacedFloats parameters,
+              const Watch& watch);
 
   // The functions below do the same without waiting, for a caller that drives several members at
   // once: begin one operation, then call poll() whenever a link has changed, until it returns a
-  // result. The spans must live until then. Preconditions: connected; nothing else is under way.
-  void begin_align(std::span<float> parameters);
+  // result. The memory must live until then. Preconditions: connected; nothing else is under way.
+  void begin_align(compute::PlacedFloats parameters);
   void begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
-                  std::span<const float> gradients, std::span<float> parameters);
+                  compute::ConstPlacedFloats gradients, compute::PlacedFloats parameters);
   std::optional<Result> poll();
   // Waits for the operation under way; also continues to wait after an interruption.
   Result wait(const Watch& watch);
@@ -94,7 +94,6 @@ class Exchange {
   std::optional<Result> fetch_rest(const ReplyHeader& first);
   bool moved_on() const;
   PushHeader fresh_header() const;
-  std::span<float> part(std::span<float> whole, size_t shard) const;
 
   const std::vector<compute::Range> ranges_;
   const uint32_t rank_;
@@ -123,9 +122,9 @@ class Exchange {
   Phase phase_ = Phase::aligning;
   PushHeader header_;  // the last header sent
   uint64_t pushed_step_ = 0;
-  std::span<const float> gradients_;  // the gradients of the push
-  std::span<float> parameters_;       // the memory for the answers
-  Bell bell_;                         // outlives the links
+  compute::ConstPlacedFloats gradients_;  // the gradients of the push
+  compute::PlacedFloats parameters_;      // the memory for the answers
+  Bell bell_;                             // outlives the links
   std::vector<std::unique_ptr<ShardLink>> links_;
 };
 

@@ -70,11 +70,12 @@ class StreamLink : public GrpcLink,
     sending_.wait();
   }
 
-  void send(const PushHeader& header, std::span<const float> gradients,
-            std::span<float> parameters) override {
+  void send(const PushHeader& header, compute::ConstPlacedFloats placed_gradients,
+            compute::PlacedFloats parameters) override {
+    const std::span<const float> gradients = placed_gradients.host();
     const MutexLock lock(mutex_);
     sequence_ = header.sequence;
-    parameters_ = parameters;
+    parameters_ = parameters.host();
     received_ = 0;
     state_ = broken_ ? State::broken : State::waiting;
     if (broken_) return;

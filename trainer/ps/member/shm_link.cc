@@ -10,21 +10,24 @@ namespace muster::ps {
 
 namespace {
 
+using compute::ConstPlacedFloats;
+using compute::PlacedFloats;
+
 class ShmLink : public ShardLink {
  public:
   ShmLink(std::unique_ptr<GrpcLink> stream, const LinkEnd& end, std::string name)
       : stream_(std::move(stream)),
         mailbox_(end.memory->view().mailbox(static_cast<size_t>(end.shard))),
-        gradients_(end.memory->view().gradients().subspan(end.range.begin, end.range.size())),
-        parameters_(end.memory->view().parameters().subspan(end.range.begin, end.range.size())),
+        gradients_(end.memory->view().gradients().part(end.range)),
+        parameters_(end.memory->view().parameters().part(end.range)),
         gpu_(end.memory->gpu()),
         name_(std::move(name)) {}
 
-  void send(const PushHeader& header, std::span<const float> gradients,
-            std::span<float> parameters) override {
+  void send(const PushHeader& header, ConstPlacedFloats gradients,
+            PlacedFloats parameters) override {
     wanted_ = parameters;
     if (!accepted_) return send_by_stream(header, gradients);
-    if (!gpu_) copy_unless_same(gradients, gradients_);
+    if (!gpu_) copy_unless_same(gradients.host(), gradients_.host());
     mailbox_.request = to_block(header);
     waiting_ = true;
     ++requests_;
@@ -36,7 +39,7 @@ class ShmLink : public ShardLink {
       const State state = stream_->state();
       if (state != State::answered) return state;
       if (std::exchange(coming_, false) && stream_->reply().status == Status::ok)
-        gpu_->put(wanted_.data(), host_parameters_.data(), wanted_.size_bytes()).wait();
+        gpu_->put(wanted_.address(), host_parameters_.data(), wanted_.size_bytes()).wait();
       if (!std::exchange(decided_, true)) decide();
       return state;
     }
@@ -54,12 +57,12 @@ class ShmLink : public ShardLink {
   }
 
   // The stream sends and receives in the host's memory.
-  void send_by_stream(const PushHeader& header, std::span<const float> gradients) {
+  void send_by_stream(const PushHeader& header, ConstPlacedFloats gradients) {
     if (!gpu_) return stream_->send(header, gradients, wanted_);
     host_gradients_.resize(gradients.size());
     host_parameters_.resize(wanted_.size());
     if (!gradients.empty())
-      gpu_->fetch(host_gradients_.data(), gradients.data(), gradients.size_bytes()).wait();
+      gpu_->fetch(host_gradients_.data(), gradients.address(), gradients.size_bytes()).wait();
     coming_ = !wanted_.empty();
     stream_->send(header, host_gradients_, host_parameters_);
   }
@@ -81,7 +84,7 @@ class ShmLink : public ShardLink {
     const ReplyBlock block = mailbox_.reply;
     reply_ = from_block(block);
     if (reply_.status == Status::ok && !gpu_)
-      copy_unless_same(parameters_.first(wanted_.size()), wanted_);
+      copy_unless_same(parameters_.part({0, wanted_.size()}).host(), wanted_.host());
   }
 
   // With a GPU: the memory from which the stream sends and into which it receives, also while it is
@@ -90,11 +93,10 @@ class ShmLink : public ShardLink {
   bool coming_ = false;
   const std::unique_ptr<GrpcLink> stream_;
   Mailbox& mailbox_;
-  const std::span<float> gradients_;
-  const std::span<float> parameters_;
+  const PlacedFloats gradients_, parameters_;
   compute::cuda::Gpu* const gpu_;  // the GPU that has both; null: the host's memory
   const std::string name_;
-  std::span<float> wanted_;
+  PlacedFloats wanted_;
   bool decided_ = false;
   bool accepted_ = false;
   bool waiting_ = false;

@@ -199,11 +199,9 @@ bool ExchangeStream::receive_from_mailbox(const std::optional<PushHeader>& heade
     leave();
     return false;
   }
-  const bool open =
-      header->pull
-          ? host_->pull(session_, *header)
-          : host_->push(session_, *header,
-                        {mailbox_->gradients(), mailbox_->parameters(), mailbox_->on_gpu()});
+  const bool open = header->pull ? host_->pull(session_, *header)
+                                 : host_->push(session_, *header,
+                                               {mailbox_->gradients(), mailbox_->parameters()});
   if (!open) reply(Status::superseded, header->sequence, "");
   return true;
 }

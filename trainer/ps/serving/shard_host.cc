@@ -368,12 +368,11 @@ bool ShardHost::with_shard_locked(const Work& work, bool may_refuse) {
 
 // Returns buffers that the device of the shard can address.
 Shard::Buffers ShardHost::near_locked(uint64_t session, const Shard::Buffers& buffers) {
-  if (!gpu_ || buffers.on_gpu) return buffers;
-  const std::span<const float> from = buffers.gradients;
+  if (!gpu_ || !buffers.gradients.is_on_host()) return buffers;
+  const std::span<const float> from = buffers.gradients.host();
   const auto at = near_.try_emplace(session, *gpu_, static_cast<int64_t>(from.size())).first;
-  const std::span<const float> copy(at->second.data(), from.size());
   gpu_->put(at->second.data(), from.data(), from.size_bytes()).wait();
-  return {copy, {}, true};
+  return {{compute::Place::gpu, at->second.data(), from.size()}, {}};
 }
 
 bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {

@@ -101,8 +101,8 @@ void BlockUpdate::sum(Gradients gradients, std::span<float> to, bool together) {
   });
 }
 
-void BlockUpdate::keep(std::span<const float> gradients, std::span<float> to) {
-  std::ranges::copy(gradients, to.begin());
+void BlockUpdate::keep(compute::ConstPlacedFloats gradients, std::span<float> to) {
+  std::ranges::copy(gradients.host(), to.begin());
 }
 
 const float* BlockUpdate::summed(Share& share, Range block, const Buffers& buffers) const {
@@ -115,7 +115,7 @@ const float* BlockUpdate::sum_block(Share& share, Range block, Gradients gradien
                                     size_t level) const {
   const auto size = static_cast<int64_t>(block.size());
   if (gradients.size() == 1) {
-    const float* only = gradients[0].data() + block.begin;
+    const float* only = gradients[0].host().data() + block.begin;
     if (!rounding_) return only;
     rounding_->round_to_bfloat16(size, only, share.sums[level].data());
     return share.sums[level].data();
@@ -143,8 +143,8 @@ void BlockUpdate::run_block(Share& share, Range range, Range block,
   }
   optimizer_.apply({range.begin + block.begin, range.begin + block.end}, arguments, to, gradients,
                    share.slots);
-  for (const std::span<float> target : buffers.copies)
-    give(to, target.subspan(block.begin, size), rounding_);
+  for (const compute::PlacedFloats& target : buffers.copies)
+    give(to, target.part(block).host(), rounding_);
 }
 
 }  // namespace muster::ps

@@ -29,7 +29,7 @@ class BlockUpdate : public ShardUpdate {
   void run(compute::Range range, const compute::UpdateArguments& arguments, const Buffers& buffers,
            bool together) override;
   void sum(Gradients gradients, std::span<float> to, bool together) override;
-  void keep(std::span<const float> gradients, std::span<float> to) override;
+  void keep(compute::ConstPlacedFloats gradients, std::span<float> to) override;
 
  private:
   struct Share;

@@ -9,6 +9,7 @@
 namespace muster::ps {
 
 namespace cuda = compute::cuda;
+using compute::PlacedFloats;
 using compute::Range;
 
 namespace {
@@ -63,18 +64,17 @@ void GpuUpdate::ask_for_sum(Gradients gradients, float* to) {
     room_ = std::max(2 * room_, count);
     from_ = std::make_unique<cuda::HostArray<const float*>>(gpu_, room_);
   }
-  std::ranges::transform(gradients, from_->data(), [](auto one) { return one.data(); });
+  std::ranges::transform(gradients, from_->data(), [](const auto& one) { return one.address(); });
   gpu_.launch(
       cuda::SumTree{static_cast<int64_t>(gradients[0].size()), count, from_->data(), to, rounded_});
 }
 
-void GpuUpdate::ask_for_copy(std::span<const float> from, std::span<float> to) {
-  if (from.data() != to.data()) gpu_.upload(to.data(), from.data(), from.size_bytes());
+void GpuUpdate::ask_for_copy(std::span<const float> from, PlacedFloats to) {
+  if (from.data() != to.address()) gpu_.upload(to.address(), from.data(), from.size_bytes());
 }
 
-void GpuUpdate::ask_for_frozen(std::span<const float> from, std::span<float> to) {
-  for (const Range one : frozen_)
-    ask_for_copy(from.subspan(one.begin, one.size()), to.subspan(one.begin, one.size()));
+void GpuUpdate::ask_for_frozen(std::span<const float> from, PlacedFloats to) {
+  for (const Range one : frozen_) ask_for_copy(from.subspan(one.begin, one.size()), to.part(one));
 }
 
 void GpuUpdate::run(Range range, const compute::UpdateArguments& arguments, const Buffers& buffers,
@@ -83,7 +83,7 @@ void GpuUpdate::run(Range range, const compute::UpdateArguments& arguments, cons
   const float* gradients = buffers.sum.data();
   if (buffers.sum.empty()) {
     const bool only = buffers.gradients.size() == 1 && !rounded_;
-    gradients = only ? buffers.gradients[0].data() : sum_.data();
+    gradients = only ? buffers.gradients[0].address() : sum_.data();
     if (!only) ask_for_sum(buffers.gradients, sum_.data());
   }
   for (size_t slot = 0; slot < buffers.slots.size(); ++slot)
@@ -91,7 +91,7 @@ void GpuUpdate::run(Range range, const compute::UpdateArguments& arguments, cons
   // An update reads the parameters where they are and writes them to the first member as well.
   // Padding is zero everywhere. An optimizer's measurements before the update are in the memory for
   // the update's result.
-  std::span<const std::span<float>> copies = buffers.copies;
+  Copies copies = buffers.copies;
   const float* before = nullptr;
   float* delivered = nullptr;
   if (optimizer_.needs_whole_tensors()) {
@@ -101,7 +101,7 @@ void GpuUpdate::run(Range range, const compute::UpdateArguments& arguments, cons
     before = buffers.from.data() - range.begin;
     if (!rounded_ && !copies.empty()) {
       ask_for_frozen(buffers.from, copies[0]);
-      delivered = copies[0].data() - range.begin;
+      delivered = copies[0].address() - range.begin;
       copies = copies.subspan(1);
     }
   }
@@ -114,11 +114,11 @@ void GpuUpdate::run(Range range, const compute::UpdateArguments& arguments, cons
   update_.prepare(optimizer_, arguments, flat);
   update_.apply(flat, before, delivered);
   if (!rounded_) {
-    for (const std::span<float> copy : copies) ask_for_copy(buffers.to, copy);
+    for (const PlacedFloats& copy : copies) ask_for_copy(buffers.to, copy);
   } else if (!copies.empty()) {
     gpu_.wait();
-    const std::span<const float> after = buffers.to;
-    for (const std::span<float> copy : copies) ask_for_sum({&after, 1}, copy.data());
+    const compute::ConstPlacedFloats after = buffers.to;
+    for (const PlacedFloats& copy : copies) ask_for_sum({&after, 1}, copy.address());
   }
   gpu_.wait();
 }
@@ -129,8 +129,8 @@ void GpuUpdate::sum(Gradients gradients, std::span<float> to, bool) {
   gpu_.wait();
 }
 
-void GpuUpdate::keep(std::span<const float> gradients, std::span<float> to) {
-  gpu_.upload(to.data(), gradients.data(), gradients.size_bytes());
+void GpuUpdate::keep(compute::ConstPlacedFloats gradients, std::span<float> to) {
+  gpu_.upload(to.data(), gradients.address(), gradients.size_bytes());
   gpu_.wait();
 }
 

@@ -31,12 +31,12 @@ class GpuUpdate : public ShardUpdate {
            bool together) override;
   void sum(Gradients gradients, std::span<float> to, bool together) override;
   std::shared_ptr<compute::FloatMemory> memory() override { return memory_; }
-  void keep(std::span<const float> gradients, std::span<float> to) override;
+  void keep(compute::ConstPlacedFloats gradients, std::span<float> to) override;
 
  private:
   void ask_for_sum(Gradients gradients, float* to);
-  void ask_for_copy(std::span<const float> from, std::span<float> to);
-  void ask_for_frozen(std::span<const float> from, std::span<float> to);
+  void ask_for_copy(std::span<const float> from, compute::PlacedFloats to);
+  void ask_for_frozen(std::span<const float> from, compute::PlacedFloats to);
 
   compute::cuda::Gpu& gpu_;
   const std::shared_ptr<GpuFloats> memory_;

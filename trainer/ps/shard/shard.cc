@@ -172,7 +172,7 @@ ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence
 
 // With a standby the sum is computed first, so that it is sent while the update is applied here.
 bool Shard::apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
-                  std::span<const std::span<float>> copies) {
+                  ShardUpdate::Copies copies) {
   ShardUpdate::Buffers buffers;
   buffers.gradients = gradients;
   buffers.copies = copies;

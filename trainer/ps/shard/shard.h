@@ -84,13 +84,12 @@ class Shard {
     Counts& operator+=(const Counts& other);
   };
 
-  // A session's memory, range.size() floats each. The shard reads `gradients` and writes
-  // `parameters`, if any, until the push is answered or the session is detached; nothing else may
-  // change them meanwhile.
+  // A session's memory, range.size() floats each, which the shard's device can address. The shard
+  // reads `gradients` and writes `parameters`, if any, until the push is answered or the session is
+  // detached; nothing else may change them meanwhile.
   struct Buffers {
-    std::span<const float> gradients;
-    std::span<float> parameters;  // gets the new parameters during the update; may be empty
-    bool on_gpu = false;          // both are in the memory of the shard's GPU
+    compute::ConstPlacedFloats gradients;
+    compute::PlacedFloats parameters;  // gets the new parameters during the update; may be empty
   };
 
   // A shard on the CPU. `threads` is the number of threads that apply an update if all members wait
@@ -169,7 +168,7 @@ class Shard {
   ShardPolicy& policy();
   bool admits(uint64_t session, const PushHeader& header, Answers& answers);
   bool apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
-             std::span<const std::span<float>> copies);
+             ShardUpdate::Copies copies);
   bool take_step(const ForwardUpdate& update, ShardUpdate::Buffers buffers);
   compute::Floats floats(size_t count) const;
 

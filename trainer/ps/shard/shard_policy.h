@@ -40,19 +40,20 @@ class ShardPolicy {
   Tickets& tickets() { return shard_->tickets_; }
   // Makes an update with the sum of `gradients`, and writes the parameters after it to each of
   // `copies` too. Returns false if there are no rows: the parameters and `copies` then stay
-  // unchanged. Every span has as many floats as the shard.
+  // unchanged. Each of them has as many floats as the shard.
   bool apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
-             std::span<const std::span<float>> copies) {
+             ShardUpdate::Copies copies) {
     return shard_->apply(update, gradients, copies);
   }
   // Copies gradients, which may be in any memory, to the shard's own floats.
-  void copy(std::span<const float> gradients, compute::Floats& to) const {
+  void copy(compute::ConstPlacedFloats gradients, compute::Floats& to) const {
     if (to.size() != gradients.size()) to = shard_->floats(gradients.size());
     shard_->update_->keep(gradients, to);
   }
   // Returns gradients where the host can read them: in place, or in `copied`.
-  std::span<const float> readable(std::span<const float> gradients, compute::Floats& copied) const {
-    if (!shard_->update_->memory()) return gradients;
+  std::span<const float> readable(compute::ConstPlacedFloats gradients,
+                                  compute::Floats& copied) const {
+    if (gradients.is_on_host()) return gradients.host();
     copy(gradients, copied);
     return copied;
   }

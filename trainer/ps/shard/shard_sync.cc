@@ -92,7 +92,7 @@ class Synchronous final : public ShardPolicy {
     for (Pending& pending : pending_) {
       if (!pending.present) continue;
       leave(pending.waiters, session);
-      if (pending.owner == session && pending.gradients.data() != pending.kept.data())
+      if (pending.owner == session && pending.gradients.address() != pending.kept.data())
         keep(pending);
     }
     leave(waiting_, session);
@@ -115,7 +115,7 @@ class Synchronous final : public ShardPolicy {
   struct Waiter {
     uint64_t session = 0;
     uint64_t sequence = 0;
-    std::span<float> parameters;  // the session's memory
+    compute::PlacedFloats parameters;  // the session's memory
   };
   struct Pending {
     bool present = false;
@@ -124,13 +124,13 @@ class Synchronous final : public ShardPolicy {
     std::optional<LossSums> committed;  // sums of its push in the last commit
     uint64_t ticket = 0;
     uint64_t owner = 0;  // the session that owns the memory of `gradients`
-    std::span<const float> gradients;
+    compute::ConstPlacedFloats gradients;
     compute::Floats kept;  // gradients of a lost owner or of a held push
   };
 
   // Whether the gradients are the same to the bit, in the form in which they are summed. They are
   // compared only when a push is repeated, which is rare.
-  bool same(std::span<const float> one, std::span<const float> other) const {
+  bool same(compute::ConstPlacedFloats one, compute::ConstPlacedFloats other) const {
     compute::Floats copies[2];
     const std::span<const float> a = readable(one, copies[0]), b = readable(other, copies[1]);
     if (!shard().shape().bfloat16) return std::ranges::equal(as_bytes(a), as_bytes(b));
@@ -273,8 +273,8 @@ class Synchronous final : public ShardPolicy {
   std::vector<Waiter> waiting_;   // waiting for a step that shard 0 has already committed
   Contributors chosen_;           // chosen by shard 0 for the step, if this shard follows shard 0
   Contributors contributed_;      // contributors to the last commit; empty without backup workers
-  std::vector<std::span<const float>> gradients_;
-  std::vector<std::span<float>> copies_;
+  std::vector<compute::ConstPlacedFloats> gradients_;
+  std::vector<compute::PlacedFloats> copies_;
   Answers held_;  // answers held until the last commit is settled
 };
 

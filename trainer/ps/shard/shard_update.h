@@ -6,13 +6,16 @@
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/compute/parameter_layout.h"
+#include "trainer/compute/placed.h"
 
 namespace muster::ps {
 
 // Updates of a shard's range, on the device that keeps the shard.
 class ShardUpdate {
  public:
-  using Gradients = std::span<const std::span<const float>>;
+  // Both may be in the memory of a device.
+  using Gradients = std::span<const compute::ConstPlacedFloats>;
+  using Copies = std::span<const compute::PlacedFloats>;
   struct Buffers {
     std::span<const float> from;  // the parameters before
     std::span<float> to;          // the parameters after; may be the same memory
@@ -20,8 +23,8 @@ class ShardUpdate {
     Gradients gradients;
     std::span<const float> sum;  // the sum of the gradients, if it is already made
     std::span<const std::span<const float>> slots_from;
-    std::span<const std::span<float>> slots;   // slots after; may be the same memory
-    std::span<const std::span<float>> copies;  // copies of the parameters after
+    std::span<const std::span<float>> slots;  // slots after; may be the same memory
+    Copies copies;                            // copies of the parameters after
   };
 
   virtual ~ShardUpdate() = default;
@@ -34,11 +37,10 @@ class ShardUpdate {
   // Writes the sum of the gradients to `to`, computed as in run().
   virtual void sum(Gradients gradients, std::span<float> to, bool together) = 0;
 
-  // Returns the memory for the shard's own floats; null: the heap. The host can address this
-  // memory; gradients and copies may be in the memory of a device.
+  // Returns the memory for the shard's own floats, which the host can address; null: the heap.
   virtual std::shared_ptr<compute::FloatMemory> memory() { return nullptr; }
   // Copies gradients to the shard's own floats.
-  virtual void keep(std::span<const float> gradients, std::span<float> to) = 0;
+  virtual void keep(compute::ConstPlacedFloats gradients, std::span<float> to) = 0;
 };
 
 }  // namespace muster::ps

@@ -52,12 +52,15 @@ void MemberMailbox::run(const Receive& receive) {
 }
 
 void MemberMailbox::answer(const ReplyHeader& header, std::span<const float> values) {
-  const std::span<float> to = parameters();
+  const compute::PlacedFloats to = parameters();
   if (!values.empty() && values.size() == to.size()) {
-    if (on_gpu()) {
-      give_on_gpu(values, to);
+    if (to.is_on_host()) {
+      give(values, to.host(), rounding_);
     } else {
-      give(values, to, rounding_);
+      compute::Floats rounded(rounding_ ? values.size() : 0);
+      if (rounding_) give(values, rounded, rounding_);
+      const float* from = rounding_ ? rounded.data() : values.data();
+      place_.gpu->put(to.address(), from, to.size_bytes()).wait();
     }
   }
   mailbox_.reply = to_block(header);
@@ -65,20 +68,11 @@ void MemberMailbox::answer(const ReplyHeader& header, std::span<const float> val
   ring(memory_.view().header().bell);
 }
 
-void MemberMailbox::give_on_gpu(std::span<const float> values, std::span<float> to) const {
-  compute::Floats rounded(rounding_ ? values.size() : 0);
-  if (rounding_) {
-    give(values, rounded, rounding_);
-    values = rounded;
-  }
-  place_.gpu->put(to.data(), values.data(), values.size_bytes()).wait();
+compute::ConstPlacedFloats MemberMailbox::gradients() const {
+  return memory_.view().gradients().part(place_.range);
 }
-
-std::span<const float> MemberMailbox::gradients() const {
-  return memory_.view().gradients().subspan(place_.range.begin, place_.range.size());
-}
-std::span<float> MemberMailbox::parameters() const {
-  return memory_.view().parameters().subspan(place_.range.begin, place_.range.size());
+compute::PlacedFloats MemberMailbox::parameters() const {
+  return memory_.view().parameters().part(place_.range);
 }
 
 }  // namespace muster::ps

@@ -46,14 +46,11 @@ class MemberMailbox {
 
   // The floats of the shard's range. The member does not access them between its request and the
   // answer.
-  std::span<const float> gradients() const;
-  std::span<float> parameters() const;
-  // Whether these floats are in the GPU's memory, where the host cannot address them.
-  bool on_gpu() const { return memory_.view().shape.on_gpu; }
+  compute::ConstPlacedFloats gradients() const;
+  compute::PlacedFloats parameters() const;
 
  private:
   void run(const Receive& receive);
-  void give_on_gpu(std::span<const float> values, std::span<float> to) const;
 
   const OfferedMemory memory_;
   const Place place_;

@@ -6,6 +6,8 @@
 
 namespace muster::ps {
 
+using compute::Place;
+
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -82,10 +84,10 @@ size_t SegmentShape::gradients_at() const {
   return kPage + whole_pages(shards * sizeof(Mailbox));
 }
 size_t SegmentShape::parameters_at() const {
-  return gradients_at() + (on_gpu ? 0 : whole_pages(floats * sizeof(float)));
+  return gradients_at() + (place == Place::host ? whole_pages(floats * sizeof(float)) : 0);
 }
 size_t SegmentShape::size() const {
-  return parameters_at() + (on_gpu ? 0 : whole_pages(floats * sizeof(float)));
+  return 2 * parameters_at() - gradients_at();
 }
 
 SegmentHeader& SegmentView::header() const {
@@ -94,13 +96,18 @@ SegmentHeader& SegmentView::header() const {
 Mailbox& SegmentView::mailbox(size_t shard) const {
   return reinterpret_cast<Mailbox*>(base + kPage)[shard];
 }
-std::span<float> SegmentView::gradients() const {
-  if (shape.on_gpu) return {on_gpu, shape.floats};
-  return {reinterpret_cast<float*>(base + shape.gradients_at()), shape.floats};
+compute::PlacedFloats SegmentView::gradients() const {
+  return floats(shape.gradients_at(), 0);
 }
-std::span<float> SegmentView::parameters() const {
-  if (shape.on_gpu) return {on_gpu + shape.floats, shape.floats};
-  return {reinterpret_cast<float*>(base + shape.parameters_at()), shape.floats};
+compute::PlacedFloats SegmentView::parameters() const {
+  return floats(shape.parameters_at(), shape.floats);
+}
+
+// The floats are at byte `at` of the segment, or at float `index` of the GPU's memory.
+compute::PlacedFloats SegmentView::floats(size_t at, size_t index) const {
+  float* const address =
+      shape.place == Place::host ? reinterpret_cast<float*>(base + at) : at_gpu + index;
+  return {shape.place, address, shape.floats};
 }
 
 }  // namespace muster::ps

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "common/threads/doorbell.h"
+#include "trainer/compute/placed.h"
 #include "trainer/ps/shard/messages.h"
 
 namespace muster::ps {
@@ -69,7 +69,8 @@ struct SegmentShape {
 
   size_t floats = 0;
   size_t shards = 0;
-  bool on_gpu = false;  // gradients and parameters are in a GPU's memory, one after the other
+  // Where gradients and parameters are. In a GPU's memory they are one after the other.
+  compute::Place place = compute::Place::host;
 
   size_t gradients_at() const;
   size_t parameters_at() const;
@@ -80,12 +81,15 @@ struct SegmentShape {
 struct SegmentView {
   std::byte* base = nullptr;
   SegmentShape shape;
-  float* on_gpu = nullptr;  // the floats, if they are on a GPU, where the host cannot address them
+  float* at_gpu = nullptr;  // gradients and parameters, if they are in a GPU's memory
 
   SegmentHeader& header() const;
   Mailbox& mailbox(size_t shard) const;
-  std::span<float> gradients() const;
-  std::span<float> parameters() const;
+  compute::PlacedFloats gradients() const;
+  compute::PlacedFloats parameters() const;
+
+ private:
+  compute::PlacedFloats floats(size_t at, size_t index) const;
 };
 
 }  // namespace muster::ps

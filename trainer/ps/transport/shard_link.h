@@ -1,7 +1,6 @@
 #pragma once
 
-#include <span>
-
+#include "trainer/compute/placed.h"
 #include "trainer/ps/shard/messages.h"
 #include "trainer/ps/transport/bell.h"
 
@@ -15,10 +14,10 @@ class ShardLink {
   virtual ~ShardLink() = default;
 
   // Sends a push (or, with empty `gradients`, a pull) and begins to wait for its reply. The reply's
-  // parameters are written to `parameters` before state() becomes `answered`. The spans must live
+  // parameters are written to `parameters` before state() becomes `answered`. The memory must live
   // until then, or until the link is destroyed.
-  virtual void send(const PushHeader& header, std::span<const float> gradients,
-                    std::span<float> parameters) = 0;
+  virtual void send(const PushHeader& header, compute::ConstPlacedFloats gradients,
+                    compute::PlacedFloats parameters) = 0;
   virtual State state() = 0;
   // Returns the reply to the last request. Precondition: state() is `answered`.
   virtual ReplyHeader reply() const = 0;

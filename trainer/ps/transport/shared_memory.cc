@@ -12,12 +12,14 @@
 
 namespace muster::ps {
 
+using compute::Place;
+
 namespace {
 constexpr char kName[] = "muster-member";
 
 // Bytes of gradients and parameters on a GPU. CUDA shares whole blocks of 2 MiB, which must not
 // contain anything else.
-size_t bytes_on_gpu(size_t floats) {
+size_t gpu_bytes(size_t floats) {
   constexpr size_t kShared = 2 << 20;
   return (2 * floats * sizeof(float) / kShared + 1) * kShared;
 }
@@ -35,8 +37,8 @@ std::byte* map_offered(const Descriptor& memory, size_t size) {
 MemberMemory::MemberMemory(SegmentShape shape, uint32_t spins, compute::cuda::Gpu* gpu)
     : gpu_(gpu), spins_(spins) {
   view_.shape = shape;
-  view_.shape.on_gpu = gpu_ != nullptr;
-  renew_on_gpu();
+  if (gpu_) view_.shape.place = Place::gpu;
+  renew_gpu_memory();
   descriptor_ = make_shared_memory(kName, view_.shape.size());
   view_.base = map_shared_memory(descriptor_, view_.shape.size());
   fill_header();
@@ -49,22 +51,22 @@ MemberMemory::~MemberMemory() {
 void MemberMemory::renew() {
   if (!std::exchange(offered_, false)) return;  // no shard has it
   Descriptor made = make_shared_memory(kName, view_.shape.size());
-  renew_on_gpu();
+  renew_gpu_memory();
   map_shared_memory(made, view_.shape.size(), view_.base);
   descriptor_ = std::move(made);
   fill_header();
 }
 
-void MemberMemory::renew_on_gpu() {
+void MemberMemory::renew_gpu_memory() {
   if (!gpu_) return;
   // A shard that was declared lost may not have closed the last block yet. The driver keeps earlier
   // blocks as long as they are open.
   before_.reset();
   auto made = std::make_unique<compute::cuda::GpuArray<float>>(
-      *gpu_, static_cast<int64_t>(bytes_on_gpu(view_.shape.floats) / sizeof(float)));
+      *gpu_, static_cast<int64_t>(gpu_bytes(view_.shape.floats) / sizeof(float)));
   gpu_offer_ = gpu_->offer(made->data());
-  before_ = std::exchange(on_gpu_, std::move(made));
-  view_.on_gpu = on_gpu_->data();
+  before_ = std::exchange(gpu_memory_, std::move(made));
+  view_.at_gpu = gpu_memory_->data();
 }
 
 void MemberMemory::fill_header() {
@@ -90,8 +92,9 @@ SharedMemoryOffer MemberMemory::offer() const {
 OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape,
                              compute::cuda::Gpu* gpu)
     : gpu_(gpu) {
-  shape.on_gpu = !offer.gpu_memory().empty();
-  if (shape.on_gpu && !gpu) throw Invalid("it is a GPU's, and the shard is not kept on a GPU");
+  shape.place = offer.gpu_memory().empty() ? Place::host : Place::gpu;
+  if (shape.place == Place::gpu && !gpu)
+    throw Invalid("it is a GPU's, and the shard is not kept on a GPU");
   const Descriptor opened = open_shared_memory(kName, offer.pid(), offer.fd(), shape.size());
   std::byte* const base = map_offered(opened, shape.size());
   view_ = {base, shape, nullptr};
@@ -100,8 +103,8 @@ OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape,
     if (header.magic != SegmentShape::kMagic || header.nonce != offer.nonce() ||
         header.floats != shape.floats || header.shards != shape.shards)
       throw Invalid("it is another process's, not the member's");
-    if (shape.on_gpu)
-      view_.on_gpu = static_cast<float*>(gpu->open(offer.gpu_memory(), bytes_on_gpu(shape.floats)));
+    if (shape.place == Place::gpu)
+      view_.at_gpu = static_cast<float*>(gpu->open(offer.gpu_memory(), gpu_bytes(shape.floats)));
   } catch (...) {
     munmap(base, shape.size());
     throw;
@@ -109,7 +112,7 @@ OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape,
 }
 
 OfferedMemory::~OfferedMemory() {
-  if (view_.on_gpu) gpu_->close(view_.on_gpu);
+  if (view_.at_gpu) gpu_->close(view_.at_gpu);
   munmap(view_.base, view_.shape.size());
 }
 

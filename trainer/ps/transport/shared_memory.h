@@ -34,10 +34,10 @@ class MemberMemory {
 
  private:
   void fill_header();
-  void renew_on_gpu();
+  void renew_gpu_memory();
 
   compute::cuda::Gpu* const gpu_;
-  std::unique_ptr<compute::cuda::GpuArray<float>> on_gpu_;  // gradients, then parameters
+  std::unique_ptr<compute::cuda::GpuArray<float>> gpu_memory_;  // gradients, then parameters
   // The old memory, kept until the next renewal.
   std::unique_ptr<compute::cuda::GpuArray<float>> before_;
   std::string gpu_offer_;

@@ -27,15 +27,17 @@ class FarMemory : public Memory {
   }
 
   size_t size() const override { return floats_; }
-  std::span<float> host_view() override { return {}; }
-  Completion read(Range range, std::span<float> to) const override {
+  PlacedFloats floats() override { return {Place::gpu, values_, floats_}; }
+  Completion read(Range range, PlacedFloats placed) const override {
+    const std::span<float> to = placed.host();
     std::fill_n(to.begin(), range.size(), std::numeric_limits<float>::quiet_NaN());
     return Completion([this, range, to] {
       const Opened opened(*this);
       std::copy_n(values_ + range.begin, range.size(), to.begin());
     });
   }
-  Completion write(Range range, std::span<const float> from) override {
+  Completion write(Range range, ConstPlacedFloats placed) override {
+    const std::span<const float> from = placed.host();
     return Completion([this, range, from] {
       const Opened opened(*this);
       std::copy_n(from.begin(), range.size(), values_ + range.begin);

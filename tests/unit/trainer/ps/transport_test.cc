@@ -83,28 +83,28 @@ class Member {
   MemberMemory& memory() { return *memory_; }
   std::vector<float> values() {
     if (gpu_) {
-      const std::span<float> on_gpu = memory_->view().parameters();
-      gpu_->fetch(parameters().data(), on_gpu.data(), on_gpu.size_bytes()).wait();
+      const compute::PlacedFloats placed = memory_->view().parameters();
+      gpu_->fetch(parameters().data(), placed.address(), placed.size_bytes()).wait();
     }
     return {parameters().begin(), parameters().end()};
   }
   std::span<float> parameters() {
-    return way_ == Way::in_place ? memory_->view().parameters() : std::span(own_parameters_);
+    return way_ == Way::in_place ? memory_->view().parameters().host() : std::span(own_parameters_);
   }
   std::span<float> gradients() {
-    return way_ == Way::in_place ? memory_->view().gradients() : std::span(own_gradients_);
+    return way_ == Way::in_place ? memory_->view().gradients().host() : std::span(own_gradients_);
   }
 
  private:
   // These return what the exchange is given. With a GPU it lies there: gradients are copied to it
   // here, and parameters from it by values().
-  std::span<float> exchanged_gradients() {
+  compute::PlacedFloats exchanged_gradients() {
     if (!gpu_) return gradients();
-    const std::span<float> on_gpu = memory_->view().gradients();
-    gpu_->put(on_gpu.data(), gradients().data(), on_gpu.size_bytes()).wait();
-    return on_gpu;
+    const compute::PlacedFloats placed = memory_->view().gradients();
+    gpu_->put(placed.address(), gradients().data(), placed.size_bytes()).wait();
+    return placed;
   }
-  std::span<float> exchanged_parameters() {
+  compute::PlacedFloats exchanged_parameters() {
     return gpu_ ? memory_->view().parameters() : parameters();
   }
   static compute::LossSums sums() {

@@ -52,8 +52,8 @@ class Link : public ps::ShardLink {
  public:
   Link(ps::Shard& shard, Losses& losses) : shard_(shard), losses_(losses) {}
 
-  void send(const ps::PushHeader& header, std::span<const float> gradients,
-            std::span<float> parameters) override {
+  void send(const ps::PushHeader& header, compute::ConstPlacedFloats gradients,
+            compute::PlacedFloats parameters) override {
     state_ = State::broken;
     if (!header.pull && losses_.pushes.erase(header.step) > 0) return;
     ps::Shard::Answers answers;
@@ -64,7 +64,7 @@ class Link : public ps::ShardLink {
     if (!header.pull && losses_.answers.erase(header.step) > 0) return;
     reply_ = answers.at(0).header;
     if (losses_.lies && reply_.step >= *losses_.lies) reply_.step = uint64_t{1} << 60;
-    std::copy(shard_.parameters().begin(), shard_.parameters().end(), parameters.begin());
+    std::copy(shard_.parameters().begin(), shard_.parameters().end(), parameters.host().begin());
     state_ = State::answered;
   }
   State state() override { return state_; }

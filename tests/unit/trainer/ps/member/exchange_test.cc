@@ -30,9 +30,9 @@ class DirectNetwork {
       network_.shards_[shard_]->detach(session_, answers);
       network_.deliver(shard_, answers);
     }
-    void send(const PushHeader& header, std::span<const float> gradients,
-              std::span<float> parameters) override {
-      parameters_ = parameters;
+    void send(const PushHeader& header, compute::ConstPlacedFloats gradients,
+              compute::PlacedFloats parameters) override {
+      parameters_ = parameters.host();
       state_ = State::waiting;
       Shard::Answers answers;
       if (header.pull)

@@ -17,10 +17,11 @@ class Member::Link : public ShardLink {
     member_.links_.erase(stream_);
     member_.job_.network().close(stream_, Side::client);
   }
-  void send(const PushHeader& header, std::span<const float> gradients,
-            std::span<float> parameters) override {
+  void send(const PushHeader& header, compute::ConstPlacedFloats placed_gradients,
+            compute::PlacedFloats parameters) override {
+    const std::span<const float> gradients = placed_gradients.host();
     sequence_ = header.sequence;
-    parameters_ = parameters;
+    parameters_ = parameters.host();
     state_ = broken_ ? State::broken : State::waiting;
     if (broken_) member_.changed_ = true;
     member_.job_.network().send(stream_, Side::client,

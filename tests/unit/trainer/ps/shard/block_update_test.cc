@@ -54,7 +54,7 @@ void advance_whole(const compute::Optimizer& optimizer, State& state, uint64_t t
 void advance(BlockUpdate& update, State& state, Range range, uint64_t t,
              const compute::ParameterLayout& layout, bool sum_first) {
   const std::vector<Floats> all = gradients(layout, t);
-  std::vector<std::span<const float>> parts;
+  std::vector<compute::ConstPlacedFloats> parts;
   for (const Floats& one : all) parts.push_back(std::span(one).subspan(range.begin, range.size()));
   const State before = state;
   std::vector<std::span<const float>> slots_from;
@@ -64,7 +64,7 @@ void advance(BlockUpdate& update, State& state, Range range, uint64_t t,
     slots.push_back(std::span(state.slots[i]).subspan(range.begin, range.size()));
   }
   Floats copy(range.size()), sum(range.size());
-  const std::vector<std::span<float>> copies{copy};
+  const std::vector<compute::PlacedFloats> copies{copy};
   BlockUpdate::Buffers buffers;
   buffers.from = std::span(before.parameters).subspan(range.begin, range.size());
   buffers.to = std::span(state.parameters).subspan(range.begin, range.size());

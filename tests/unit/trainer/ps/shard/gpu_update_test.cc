@@ -65,19 +65,19 @@ Result run(ShardUpdate& update, const Setting& setting, compute::cuda::Gpu* gpu)
   for (uint64_t t = 1; t <= 2; ++t) {
     std::deque<Floats> near;
     std::deque<compute::cuda::GpuArray<float>> far;
-    std::vector<std::span<const float>> gradients;
+    std::vector<compute::ConstPlacedFloats> gradients;
     for (int member = 0; member < setting.members; ++member) {
       near.push_back(numbers(0.3 * (member + 1) * static_cast<double>(t), nullptr));
       gradients.emplace_back(near.back());
       if (!gpu) continue;
       far.emplace_back(*gpu, count);
       gpu->put(far.back().data(), near.back().data(), size * sizeof(float)).wait();
-      gradients.back() = {far.back().data(), size};
+      gradients.back() = {compute::Place::gpu, far.back().data(), size};
     }
     const std::vector<std::span<const float>> slots_from(slots.begin(), slots.end());
     const std::vector<std::span<float>> slots_to(slots.begin(), slots.end());
-    const std::span<float> copy =
-        gpu ? std::span(far_delivered->data(), size) : std::span<float>(delivered);
+    const compute::PlacedFloats copy =
+        gpu ? compute::PlacedFloats(compute::Place::gpu, far_delivered->data(), size) : delivered;
     ShardUpdate::Buffers buffers;
     buffers.from = from;
     buffers.to = to;

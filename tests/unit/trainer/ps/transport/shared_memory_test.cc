@@ -33,10 +33,10 @@ TEST(SharedMemoryTest, WhatOneSideWritesTheOtherReads) {
   const MemberMemory member(kShape, 7);
   const OfferedMemory shard(member.offer(), kShape);
   ASSERT_NE(member.view().base, shard.view().base);
-  member.view().gradients()[999] = 3;
-  shard.view().parameters()[0] = 4;
-  EXPECT_EQ(shard.view().gradients()[999], 3);
-  EXPECT_EQ(member.view().parameters()[0], 4);
+  member.view().gradients().host()[999] = 3;
+  shard.view().parameters().host()[0] = 4;
+  EXPECT_EQ(shard.view().gradients().host()[999], 3);
+  EXPECT_EQ(member.view().parameters().host()[0], 4);
   EXPECT_EQ(shard.view().header().spins, 7u);
 }
 
@@ -46,26 +46,26 @@ TEST(SharedMemoryTest, PartsDoNotOverlap) {
   const auto* end = reinterpret_cast<std::byte*>(&view.mailbox(1) + 1);
   EXPECT_LE(reinterpret_cast<std::byte*>(&view.header() + 1),
             reinterpret_cast<std::byte*>(&view.mailbox(0)));
-  EXPECT_LE(end, reinterpret_cast<std::byte*>(view.gradients().data()));
-  EXPECT_LE(view.gradients().data() + 1000, view.parameters().data());
-  EXPECT_LE(reinterpret_cast<std::byte*>(view.parameters().data() + 1000),
+  EXPECT_LE(end, reinterpret_cast<std::byte*>(view.gradients().address()));
+  EXPECT_LE(view.gradients().address() + 1000, view.parameters().address());
+  EXPECT_LE(reinterpret_cast<std::byte*>(view.parameters().address() + 1000),
             view.base + kShape.size());
 }
 
 // A shard that was declared lost goes on writing, while an earlier push is still pending.
 TEST(SharedMemoryTest, RenewedItIsOutOfReachOfWhoHadIt) {
   MemberMemory member(kShape, 0);
-  member.view().gradients()[5] = 1;
+  member.view().gradients().host()[5] = 1;
   const SharedMemoryOffer before = member.offer();
   const OfferedMemory shard(before, kShape);
   const std::byte* base = member.view().base;
   member.renew();
   EXPECT_EQ(member.view().base, base);
-  EXPECT_EQ(member.view().gradients()[5], 0);
-  member.view().gradients()[5] = 2;
-  shard.view().parameters()[5] = 9;
-  EXPECT_EQ(shard.view().gradients()[5], 1);
-  EXPECT_EQ(member.view().parameters()[5], 0);
+  EXPECT_EQ(member.view().gradients().host()[5], 0);
+  member.view().gradients().host()[5] = 2;
+  shard.view().parameters().host()[5] = 9;
+  EXPECT_EQ(shard.view().gradients().host()[5], 1);
+  EXPECT_EQ(member.view().parameters().host()[5], 0);
   EXPECT_NE(refusal(before), "");  // stale
   EXPECT_EQ(refusal(member.offer()), "");
 }
