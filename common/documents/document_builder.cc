@@ -1,8 +1,11 @@
 #include "common/documents/document_builder.h"
 
+#include <yaml-cpp/exceptions.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "common/documents/malformed_yaml.h"
 #include "common/documents/scalar.h"
 #include "common/text/utf8.h"
 
@@ -165,7 +168,7 @@ void Document::Builder::keep(const YAML::Mark& mark, YAML::anchor_t anchor, cons
 
 void Document::Builder::push(const YAML::Mark& mark, Json container, YAML::anchor_t anchor) {
   count(mark);
-  if (is_key()) fail(mark, "a field's name", "a list or an object as a key");
+  if (is_key()) throw YAML::ParserException(mark, std::string(kListAsKey));
   if (stack_.size() >= kMaxLevels) fail(mark, "at most 64 levels of nesting", "more");
   Level& level = stack_.emplace_back();
   level.part = {std::move(container), {"", line_of(mark), {}}};

@@ -47,8 +47,6 @@ std::string lower(std::string text) {
 }
 
 std::string beginning_of(const fs::path& file) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return "";
   std::string bytes(kBeginning, '\0');
   std::ifstream stream(file, std::ios::binary);
   stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -127,6 +125,8 @@ std::string text_of_stand_in(const fs::path& file, std::string_view bytes) {
 }  // namespace
 
 std::string other_format(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return "";
   const std::string bytes = beginning_of(file);
   if (std::string text = text_of_stand_in(file, bytes); !text.empty()) return text;
   const std::string extension = lower(file.extension().string());

@@ -119,6 +119,8 @@ TEST(Document, SaysInPlainWordsWhatIsNoYaml) {
       {"a: 1\nb: [1, \"]\", # ]\n  2\nc: 3",
        "expected ',' or the closing ']' of the list that begins on line 2, found neither before "
        "this place"},
+      {"[1, 2", "job.yaml:1:1: expected ',' or the closing ']' of the list that begins on line 1"},
+      {"{a: {b: 1}", "job.yaml:1:1: expected ',' or the closing '}' of the object that begins on"},
       {"a: {b: 1", "expected ',' or the closing '}' of the object that begins on line 1"},
       {"a: x[\nb: {c: [1, 2}",
        "job.yaml:2:13: expected ',' or the closing ']' of the list that "
