@@ -82,32 +82,6 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
   const std::string deep(100000, '[');
   for (const Row& row : std::initializer_list<Row>{
            {"", "FILE: expected COCO annotations: expected an object, found an empty text"},
-           {"[]",
-            "FILE: expected COCO annotations: expected an object with images, annotations and "
-            "categories, found a list (line 1, column 1)"},
-           {"[{\"image_id\": 1}]", "categories, found a list (line 1, column 1)"},
-           {"7", "categories, found 7 (line 1, column 1)"},
-           {"NaN", "FILE: expected COCO annotations: expected JSON, found NaN ("},
-           {"{\"images\": " + deep,
-            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
-            "text, which may be cut off (line 1, column 100012)"},
-           {kSmall.substr(0, kSmall.find("\"id\": 4")),
-            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
-            "text, which may be cut off (line 13, column 6)"},
-           {kSmall.substr(0, kSmall.find(",\n    {\"id\": 4")),
-            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
-            "text, which may be cut off (line 12, column "},
-           {kSmall.substr(0, kSmall.find(".jpg\", \"height\": 10, ")),
-            "FILE: expected COCO annotations: expected a closing quotation mark, found the end of "
-            "the text, which may be cut off (line 13, column "},
-           {replaced("\"area\": 702.1", "\"area\": NaN"),
-            "annotations[0].area: expected COCO annotations: expected a number, found NaN (line 4, "
-            "column "},
-           {replaced("toothbrush", "caf\xe9"),
-            "FILE: line 15: expected text in UTF-8, found the byte"},
-           {"\xff\xfe" + std::string("{\0}\0", 4),
-            "FILE: line 1: expected text in UTF-8, found UTF-16"},
-           {"<!DOCTYPE html>", "expected JSON, found <!DOCTYPE html> ("},
            {"{\"images\": " + deep + std::string(100000, ']') + "}",
             "FILE: images[0]: expected COCO annotations: "},
            {"{\"x\": " + deep, "FILE: expected COCO annotations: "},
@@ -158,6 +132,44 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
            {replaced("\"id\": 90", "\"id\": 1"), "FILE: categories: expected each id once"},
            {replaced("\"id\": 90", "\"id\": -1"), "categories[0].id: "},
            {replaced("\"toothbrush\"", "\"person\""), "FILE: categories: expected each name once"},
+       }) {
+    EXPECT_THAT(error_of([&] { parse(row.json); }), HasSubstr(row.message)) << row.message;
+  }
+}
+
+TEST(Coco, SaysWhereATextIsNoJsonOfThisKind) {
+  struct Row {
+    std::string json;
+    const char* message;
+  };
+  const std::string deep(100000, '[');
+  for (const Row& row : std::initializer_list<Row>{
+           {"[]",
+            "FILE: expected COCO annotations: expected an object with images, annotations and "
+            "categories, found a list (line 1, column 1)"},
+           {"[{\"image_id\": 1}]", "categories, found a list (line 1, column 1)"},
+           {"7", "categories, found 7 (line 1, column 1)"},
+           {"NaN", "FILE: expected COCO annotations: expected JSON, found NaN ("},
+           {"{\"images\": " + deep,
+            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
+            "text, which may be cut off (line 1, column 100012)"},
+           {kSmall.substr(0, kSmall.find("\"id\": 4")),
+            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
+            "text, which may be cut off (line 13, column 6)"},
+           {kSmall.substr(0, kSmall.find(",\n    {\"id\": 4")),
+            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
+            "text, which may be cut off (line 12, column "},
+           {kSmall.substr(0, kSmall.find(".jpg\", \"height\": 10, ")),
+            "FILE: expected COCO annotations: expected a closing quotation mark, found the end of "
+            "the text, which may be cut off (line 13, column "},
+           {replaced("\"area\": 702.1", "\"area\": NaN"),
+            "annotations[0].area: expected COCO annotations: expected a number, found NaN (line 4, "
+            "column "},
+           {replaced("toothbrush", "caf\xe9"),
+            "FILE: line 15: expected text in UTF-8, found the byte"},
+           {"\xff\xfe" + std::string("{\0}\0", 4),
+            "FILE: line 1: expected text in UTF-8, found UTF-16"},
+           {"<!DOCTYPE html>", "expected JSON, found <!DOCTYPE html> ("},
        }) {
     EXPECT_THAT(error_of([&] { parse(row.json); }), HasSubstr(row.message)) << row.message;
   }
