@@ -9,9 +9,9 @@
 
 #include "common/documents/document_builder.h"
 #include "common/documents/malformed_yaml.h"
-#include "common/documents/scalar.h"
 #include "common/system/file.h"
 #include "common/text/byte_order_mark.h"
+#include "common/text/utf8.h"
 
 namespace muster {
 
@@ -23,6 +23,12 @@ constexpr size_t kMaxBytes = size_t{4} << 20;
 // open brackets.
 constexpr size_t kMaxOpenBrackets = 1000;
 
+// Whether a character is a control character other than tab and line ends.
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;
+}
+
 void require_text(std::string_view text, const std::string& source, int lines_before) {
   if (text.size() > kMaxBytes) {
     throw Malformed(source, "at most 4 MiB of text", std::to_string(text.size()) + " bytes");
@@ -30,14 +36,15 @@ void require_text(std::string_view text, const std::string& source, int lines_be
   if (const int line = line_of_excess_bracket(text, kMaxOpenBrackets); line > 0)
     throw Malformed(source + ":" + std::to_string(lines_before + line),
                     "at most 64 levels of nesting", "more");
-  const size_t bad = find_bad_text(text);
-  if (bad == std::string_view::npos) return;
-  const auto line =
-      lines_before + 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
-  const int byte = static_cast<unsigned char>(text[bad]);
-  throw Malformed(source + ":" + std::to_string(line),
-                  byte < 0x80 ? "text without control characters" : "UTF-8 text",
-                  "the byte " + std::to_string(byte) + " at offset " + std::to_string(bad));
+  if (const auto other = find_other_encoding(text))
+    throw Malformed(source + ":" + std::to_string(lines_before + static_cast<int>(other->line)),
+                    "UTF-8 text", other->found);
+  const auto bad = std::ranges::find_if(text, is_control);
+  if (bad == text.end()) return;
+  const auto line = lines_before + 1 + std::count(text.begin(), bad, '\n');
+  throw Malformed(source + ":" + std::to_string(line), "text without control characters",
+                  "the byte " + std::to_string(static_cast<unsigned char>(*bad)) + " at offset " +
+                      std::to_string(bad - text.begin()));
 }
 
 // Returns the place of a parser's complaint. For a part that is still open at the end of the text
@@ -250,7 +257,16 @@ void Document::set(std::string_view path, std::string_view text) {
   const std::vector<std::string> steps = split_path(path);
   if (steps.empty()) cannot_set(path, "expected a path such as spec.training.epochs");
   if (steps.size() > 64) cannot_set(path, "expected at most 64 levels of nesting");
-  Json replacement = parse(text, "--set " + std::string(path)).value();
+  Json replacement;
+  try {
+    replacement = parse(text, "").value();
+  } catch (const Malformed& error) {
+    std::string expected = error.expected();
+    constexpr std::string_view kOnlyLine = " that begins on line 1";  // the value is no file
+    if (const size_t at = expected.find(kOnlyLine); at != expected.npos)
+      expected.erase(at, kOnlyLine.size());
+    throw Invalid("expected " + expected + ", found " + error.found());
+  }
   Json copy = value_;  // so that an error in the middle of a path changes nothing
   Json* target = &copy;
   for (const std::string& step : steps) target = &descend(*target, step, path);

@@ -1,9 +1,13 @@
 #include "common/documents/document_builder.h"
 
+#include <yaml-cpp/exceptions.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "common/documents/malformed_yaml.h"
 #include "common/documents/scalar.h"
+#include "common/text/utf8.h"
 
 namespace muster {
 
@@ -13,17 +17,6 @@ constexpr size_t kMaxLevels = 64;
 constexpr size_t kMaxValues = 100000;
 constexpr size_t kMaxKeyBytes = 1024;
 constexpr size_t kMaxCopiedBytes = size_t{4} << 20;
-
-// yaml-cpp turns the escapes \N and \_ into single bytes, which are not UTF-8. Control characters
-// are allowed here, because they were escaped.
-bool is_utf8(std::string_view text) {
-  for (;;) {
-    const size_t bad = find_bad_text(text);
-    if (bad == std::string_view::npos) return true;
-    if (static_cast<unsigned char>(text[bad]) >= 0x80) return false;
-    text.remove_prefix(bad + 1);
-  }
-}
 
 struct Size {
   size_t values = 1;  // and keys
@@ -84,7 +77,8 @@ void Document::Builder::OnScalar(const YAML::Mark& mark, const std::string& tag,
                                  YAML::anchor_t anchor, const std::string& text) {
   refuse_tag(mark, tag, "tag:yaml.org,2002:str");
   if (text.find('\0') != std::string::npos) fail(mark, "text", "an escaped NUL");
-  if (!is_utf8(text)) {
+  // yaml-cpp turns the escapes \N and \_ into single bytes, which are not UTF-8.
+  if (find_bad_utf8(text) != std::string_view::npos) {
     fail(mark, "text", "the escape \\N or \\_; write \\x85 or \\xa0");
   }
   const bool is_plain = tag == "?";
@@ -174,7 +168,7 @@ void Document::Builder::keep(const YAML::Mark& mark, YAML::anchor_t anchor, cons
 
 void Document::Builder::push(const YAML::Mark& mark, Json container, YAML::anchor_t anchor) {
   count(mark);
-  if (is_key()) fail(mark, "a field's name", "a list or an object as a key");
+  if (is_key()) throw YAML::ParserException(mark, std::string(kListAsKey));
   if (stack_.size() >= kMaxLevels) fail(mark, "at most 64 levels of nesting", "more");
   Level& level = stack_.emplace_back();
   level.part = {std::move(container), {"", line_of(mark), {}}};

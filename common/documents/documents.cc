@@ -3,12 +3,14 @@
 #include <utility>
 
 #include "common/documents/json.h"
+#include "common/documents/problem.h"
 
 namespace muster {
 
 namespace {
 
 constexpr size_t kMaxDocuments = 1000;
+constexpr size_t kMaxParts = 10000;  // with those that are empty, as templates leave many
 
 // Returns the next line of `text` with its line end, and removes both from `text`.
 std::string_view take_line(std::string_view& text) {
@@ -28,8 +30,14 @@ bool is_separator(std::string_view line, const std::string& place) {
 
 bool is_list(const Document& document) {
   return string_or(document.value(), "kind", "") == "List" &&
-         string_or(document.value(), "apiVersion", "") == "v1" &&
-         member(document.value(), "items").is_array();
+         string_or(document.value(), "apiVersion", "") == "v1";
+}
+
+void require_items(const Document& list) {
+  const Json& items = member(list.value(), "items");
+  if (!items.is_array())
+    throw Malformed(list.locate("items"), "a list of objects in the field items of a List",
+                    items.is_null() ? "none" : describe(items));
 }
 
 void append(Document document, const std::string& source, std::vector<Document>& documents) {
@@ -37,6 +45,7 @@ void append(Document document, const std::string& source, std::vector<Document>&
   if (!is_list(document)) {
     documents.push_back(std::move(document));
   } else {
+    require_items(document);
     for (size_t i = 0; i < document.value()["items"].size(); ++i)
       append(document.part(child_path("items", i)), source, documents);
   }
@@ -50,8 +59,11 @@ std::vector<Document> parse_documents(std::string_view text, const std::string& 
   const char* begin = text.data();
   int lines = 0;
   int lines_before = 0;
+  size_t parts = 0;
   const auto end_part = [&](const char* end) {
     const std::string_view part(begin, static_cast<size_t>(end - begin));
+    if (++parts > kMaxParts)
+      throw Malformed(source, "at most 10000 documents, empty ones included", "more");
     append(Document::parse(part, source, lines_before), source, documents);
   };
   while (!text.empty()) {

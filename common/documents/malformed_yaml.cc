@@ -59,6 +59,7 @@ constexpr Translation kTranslations[] = {
      "a tag (!name), which is not supported; quote a text that begins with !"},
     {"tag handle with no suffix", "a value",
      "a tag (!name), which is not supported; quote a text that begins with !"},
+    {kListAsKey, "a field's name", "a list or an object as a key"},
     {"end of verbatim tag", "a value",
      "a tag (!<name>), which is not supported; quote a text that begins with !"},
 };
@@ -134,8 +135,9 @@ Complaint in_plain_words(std::string_view message, std::string_view text, size_t
   const std::string_view line = line_at(text, at);
   const std::string_view indentation = line.substr(0, line.find_first_not_of(" \t"));
   if (indentation.find('\t') != indentation.npos) return {"spaces as indentation", "a tab"};
-  if (message.starts_with("illegal flow end") || message.starts_with("end of map flow") ||
-      message.starts_with("end of sequence flow")) {
+  if (message == kListAsKey) at = text.size();  // yaml-cpp takes a list that is not closed for one
+  if (message == kListAsKey || message.starts_with("illegal flow end") ||
+      message.starts_with("end of map flow") || message.starts_with("end of sequence flow")) {
     if (const auto open = open_at_the_end_of(text.substr(0, at), text.size()); !open.empty()) {
       return {"',' or " + closing(open.back()),
               at < text.size() ? "neither before this place" : "the end of the text"};

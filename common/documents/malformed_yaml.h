@@ -11,6 +11,9 @@ struct Complaint {
   std::string found;
 };
 
+// The message for a list or an object as a key, of which yaml-cpp has none.
+inline constexpr std::string_view kListAsKey = "list as key";
+
 // Translates a message of yaml-cpp about byte `at` of `text` into words for people who write
 // manifests. If a bracket is missing, the parser only reports the place where it noticed the
 // mistake; this function's words say where the unclosed part begins.

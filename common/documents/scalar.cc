@@ -147,28 +147,4 @@ bool is_beyond_numbers(const std::string& text) {
   return begins_as_number(text) && is_decimal(text) && !std::isfinite(decimal(text));
 }
 
-size_t find_bad_text(std::string_view text) {
-  size_t at = 0;
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  while (at < text.size()) {
-    const unsigned char lead = byte(at);
-    if (lead < 0x80) {
-      if ((lead < 0x20 && lead != '\t' && lead != '\n' && lead != '\r') || lead == 0x7f) return at;
-      ++at;
-      continue;
-    }
-    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || at + length > text.size()) return at;
-    for (size_t i = 1; i < length; ++i) {
-      if ((byte(at + i) & 0xc0) != 0x80) return at;
-    }
-    const unsigned char second = byte(at + 1);
-    const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-    const bool outside = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
-    if (overlong || outside) return at;
-    at += length;
-  }
-  return std::string_view::npos;
-}
-
 }  // namespace muster

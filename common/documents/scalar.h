@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "common/documents/document.h"
 
@@ -17,9 +16,5 @@ Json plain_scalar(const std::string& text);
 
 // Whether `text` is a decimal number outside float64, such as 1e999.
 bool is_beyond_numbers(const std::string& text);
-
-// Checks that `text` is well-formed UTF-8 without control characters other than tab and line ends.
-// Returns the offset of the first byte that violates this, or npos.
-size_t find_bad_text(std::string_view text);
 
 }  // namespace muster

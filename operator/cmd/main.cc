@@ -74,7 +74,7 @@ class Program {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      if (const std::string text = unknown_command(); !text.empty()) {
+      if (const std::string text = unknown_word(app_); !text.empty()) {
         std::fprintf(stderr, "muster: %s\n", text.c_str());
         return kUsage;
       }
@@ -84,15 +84,6 @@ class Program {
   }
 
  private:
-  std::string unknown_command() {
-    if (!app_.get_subcommands().empty()) return "";
-    std::vector<std::string> names;
-    for (const CLI::App* command : app_.get_subcommands([](CLI::App*) { return true; })) {
-      names.push_back(command->get_name());
-    }
-    return muster::unknown_command(app_.remaining(), names);
-  }
-
   void on(CLI::App* command, std::function<int()> action) {
     command->callback([this, action = std::move(action)] { action_ = action; });
   }

@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/text/byte_order_mark.h"
+#include "common/text/utf8.h"
 
 namespace muster::convert {
 
@@ -104,6 +105,7 @@ struct Reading {
 
 // Returns the reading as the kind whose fields the text has.
 std::unique_ptr<Reading> read(const PipelineFile& file) {
+  require_utf8(file.text, file.name);
   std::unique_ptr<Reading> best;
   const auto attempt = [&](std::unique_ptr<Message> kind) {
     auto reading = std::make_unique<Reading>(file, std::move(kind));

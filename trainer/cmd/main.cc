@@ -205,9 +205,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const std::string unknown = unknown_command(
-        app.remaining(), {"evaluate", "predict", "data", "completion", "manual", "version"});
-    if (app.get_subcommands().empty() && !unknown.empty()) {
+    if (const std::string unknown = unknown_word(app); !unknown.empty()) {
       std::fprintf(stderr, "%s: %s\n", program.c_str(), unknown.c_str());
       return kUsage;
     }

@@ -17,6 +17,7 @@
 #include "common/system/input_file.h"
 #include "common/text/byte_order_mark.h"
 #include "common/text/shorten.h"
+#include "common/text/utf8.h"
 #include "common/text/windows_path.h"
 
 namespace muster::records {
@@ -28,6 +29,7 @@ struct Annotation {
   int64_t image = 0;
   int64_t category = 0;
   const char* place = nullptr;                 // place of the category in the text
+  const char* begin = nullptr;                 // place of the whole annotation
   double x = 0, y = 0, width = 0, height = 0;  // in pixels
   double area = 0;
   bool crowd = false;
@@ -69,11 +71,7 @@ class Parser {
       at_ = text_.data();
       read_file(document);
     } catch (const simdjson::simdjson_error& error) {
-      const bool is_begun = at_ != nullptr;
-      at_ = nullptr;
-      if (is_begun && document.current_location().error() == simdjson::SUCCESS)
-        at_ = document.current_location().value_unsafe();
-      fail(simdjson::error_message(error.error()));
+      fail_json(error.error(), document);
     }
     place_.clear();
     at_ = nullptr;
@@ -86,6 +84,31 @@ class Parser {
   }
 
  private:
+  // Says what is no JSON, and where. Where the text is cut off, simdjson's place is the beginning
+  // of what is not closed, or none.
+  [[noreturn]] void fail_json(simdjson::error_code error, ondemand::document& document) {
+    require_utf8(text_, name_);
+    if (trimmed(text_).empty()) fail("expected an object, found an empty text");
+    const bool is_cut =
+        error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT || error == simdjson::UNCLOSED_STRING;
+    const bool is_begun = at_ != nullptr;
+    if (!is_begun && !is_cut) fail(simdjson::error_message(error));
+    at_ = text_.data() + text_.size();
+    if (!is_cut && document.current_location().error() == simdjson::SUCCESS)
+      at_ = document.current_location().value_unsafe();
+    const auto offset = std::min(static_cast<size_t>(at_ - text_.data()), text_.size());
+    const std::string_view rest = trimmed(text_.substr(offset));
+    if (rest.empty()) {
+      place_.clear();
+      fail(fmt::format(
+          "expected {}, found the end of the text, which may be cut off",
+          error == simdjson::UNCLOSED_STRING ? "a closing quotation mark" : "a closing bracket"));
+    }
+    fail(fmt::format("expected JSON, found {} ({})",
+                     shorten(std::string(rest.substr(0, rest.find('\n'))), 40),
+                     simdjson::error_message(error)));
+  }
+
   [[noreturn]] void fail(std::string_view problem) const {
     throw Invalid(fmt::format("{}: {}expected COCO annotations: {}{}", name_,
                               place_.empty() ? "" : place_ + ": ", problem, line_and_column()));
@@ -119,7 +142,9 @@ class Parser {
   // Returns a number, or a text or boolean that stands for one, as its digits.
   std::string_view digits(ondemand::value value, std::string_view expected) const {
     const std::string_view token = value.raw_json_token();
-    switch (value.type()) {
+    ondemand::json_type type{};
+    if (value.type().get(type) != simdjson::SUCCESS) fail_type(expected, token);  // such as NaN
+    switch (type) {
       case ondemand::json_type::number:
         return trimmed(token);
       case ondemand::json_type::string:
@@ -181,6 +206,10 @@ class Parser {
   }
 
   void read_file(ondemand::document& document) {
+    const ondemand::json_type type = document.type();
+    if (type != ondemand::json_type::object)
+      fail_type("an object with images, annotations and categories",
+                type == ondemand::json_type::array ? "a list" : text_);
     for (ondemand::field field : document.get_object()) {
       const std::string_view key = field.unescaped_key();
       if (key == "images") {
@@ -275,6 +304,7 @@ class Parser {
 
   void add_annotation(ondemand::object object) {
     Annotation annotation;
+    annotation.begin = at_;
     fields(object, {"image_id", "category_id", "bbox"},
            [&](std::string_view key, ondemand::value value) {
              if (key == "image_id") annotation.image = image_id(value);
@@ -370,7 +400,7 @@ class Parser {
       const Annotation& annotation = annotations_[i];
       const auto image = images_.find(annotation.image);
       if (image == images_.end()) {
-        ++result_.without_image;
+        if (result_.without_image++ == 0) result_.first_without_image = place_of(i);
         continue;
       }
       const auto same = same_as_.find(annotation.category);
@@ -381,7 +411,10 @@ class Parser {
         at_ = annotation.place;
         fail_category(category);
       }
-      add_box(annotation, label, result_.images[image->second]);
+      CocoImage& of = result_.images[image->second];
+      add_box(annotation, label, of);
+      if (is_by_corners(annotation, of) && result_.by_corners++ == 0)
+        result_.first_by_corners = place_of(i);
     }
     for (CocoImage& image : result_.images)
       if (image.height > 0) result_.problems += images::keep_usable(image.boxes);
@@ -395,6 +428,20 @@ class Parser {
                       "of others and no class itself; with an id above 0 it is one",
                       group_));
     fail(fmt::format("expected the id of a category, found {}", category));
+  }
+
+  // Returns the place of an annotation in words.
+  std::string place_of(size_t index) {
+    at_ = annotations_[index].begin;
+    return fmt::format("annotations[{}]{}", index, line_and_column());
+  }
+
+  // Whether the numbers of a box fit its picture only as the corners x1, y1, x2, y2.
+  static bool is_by_corners(const Annotation& box, const CocoImage& image) {
+    const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
+    const bool is_outside = box.x + box.width > width + 1 || box.y + box.height > height + 1;
+    return is_outside && std::min(box.x, box.y) >= 0 && box.width > box.x && box.height > box.y &&
+           box.width <= width && box.height <= height;
   }
 
   void add_box(const Annotation& annotation, int32_t label, CocoImage& image) {

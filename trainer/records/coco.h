@@ -27,7 +27,12 @@ struct CocoAnnotations {
   LabelMap categories;
   std::vector<CocoImage> images;  // in the order of the file
   images::BoxProblems problems;
-  uint64_t without_image = 0;  // annotations of an image that is not in the file: left out
+  uint64_t without_image = 0;       // annotations of an image that is not in the file: left out
+  std::string first_without_image;  // "annotations[3] (line 7, column 5)"
+  // Boxes that reach out of their pictures, and would fit as x1, y1, x2, y2 instead of COCO's x, y,
+  // width, height.
+  uint64_t by_corners = 0;
+  std::string first_by_corners;
   // Names of categories that are no classes of their own, by the list of categories alone. Of
   // several that have one name, that of the smallest id above 0 stands for all. One of id 0 is left
   // out if it is the supercategory of others and its own supercategory is not in the list.

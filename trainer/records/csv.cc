@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/text/byte_order_mark.h"
+#include "common/text/utf8.h"
 
 namespace muster::records {
 namespace {
@@ -36,7 +37,9 @@ char separator_of(std::string_view text) {
 CsvReader::CsvReader(std::string_view text, std::string name)
     : text_(without_byte_order_mark(text)),
       name_(std::move(name)),
-      separator_(separator_of(text_)) {}
+      separator_(separator_of(text_)) {
+  require_utf8(text_, name_);
+}
 
 bool CsvReader::next(std::vector<CsvField>& row) {
   row.clear();

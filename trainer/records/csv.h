@@ -20,7 +20,8 @@ struct CsvField {
 // are skipped.
 class CsvReader {
  public:
-  // `text` must live as long as the reader; `name` is the text's name in messages.
+  // `text` must live as long as the reader; `name` is the text's name in messages. Throws Invalid
+  // for a text that is not UTF-8.
   CsvReader(std::string_view text, std::string name);
 
   // Reads the next row; returns false after the last one. Throws Invalid naming line and column if

@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "common/system/input_file.h"
+#include "common/text/utf8.h"
 #include "proto/muster/label_map.pb.h"
 #include "trainer/records/text_message.h"
 
@@ -40,6 +41,7 @@ LabelMap::LabelMap(std::vector<Entry> entries, const std::string& name)
 }
 
 LabelMap LabelMap::parse(std::string_view text, const std::string& name) {
+  require_utf8(text, name);
   labels::LabelMap parsed;
   google::protobuf::TextFormat::ParseInfoTree places;
   if (const std::string error = parse_text(text, parsed, UnknownFields::refused, &places);

@@ -23,9 +23,9 @@ class LabelMap {
 
   // The text format of the Object Detection API: `item { id: 1 name: 'n02' display_name: 'cat' }`.
   // An item with id 0 is skipped if its name is background, which 0 stands for. Throws Invalid
-  // naming `name` and the line for a text that is not a label map, an unknown field, an item
-  // without name or id, and an id 0 with another name. Throws Invalid naming `name` if there is no
-  // item, or an id or a name occurs twice.
+  // naming `name` and the line for a text that is not UTF-8 or no label map, an unknown field, an
+  // item without name or id, and an id 0 with another name. Throws Invalid naming `name` if there
+  // is no item, or an id or a name occurs twice.
   static LabelMap parse(std::string_view text, const std::string& name);
   static LabelMap read(const std::filesystem::path& path);
 

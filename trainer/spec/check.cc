@@ -91,8 +91,24 @@ class Checker {
     check_one_of("model", model, {"name", "layers"}, true);
   }
 
+  // Reports each path in `value`, which a shell would have changed. Names of classes are no paths.
+  void check_paths(const std::string& relative, const Json& value) {
+    static const Pattern shell("^(~|\\$[({]?[A-Za-z_][A-Za-z0-9_]*[)}]?)(/|$)");
+    if (value.is_string() && shell.matches(value.get<std::string>())) {
+      const std::string path = value.get<std::string>();
+      const std::string word = path.substr(0, path.find('/'));
+      report(relative, "the whole path, for '" + word + "' is not expanded here", "'" + path + "'");
+    } else if (value.is_array()) {
+      for (size_t i = 0; i < value.size(); ++i) check_paths(child_path(relative, i), value[i]);
+    } else if (value.is_object()) {
+      for (const auto& [key, field] : value.items())
+        if (key != "classes") check_paths(child_path(relative, key), field);
+    }
+  }
+
   void check_initialization() {
     static const Pattern url("^[A-Za-z][A-Za-z0-9+.-]+:/");
+    check_paths("initializeFrom", member(training_, "initializeFrom"));
     const std::string from = string_or(training_, "initializeFrom", "");
     if (url.matches(from))
       report(
@@ -149,6 +165,7 @@ class Checker {
       if (given(source, words.name)) kind = &words;
     }
     if (!check_one_of(relative, source, kinds, true)) return;
+    check_paths(child_path(relative, kind->name), member(source, kind->name));
     check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
     check_record_files(member(source, "tfRecord"), relative + ".tfRecord");

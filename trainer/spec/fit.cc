@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "common/documents/json.h"
 #include "trainer/compute/fusion.h"
@@ -91,8 +92,10 @@ class Fit {
     if (!facts) facts = facts_by_manifest(found.source);
     if (!facts) return;
     if (!facts->malformed.empty()) {
-      problems_.report(at(relative + "." + words.name),
-                       std::string(words.files) + " that can be read", facts->malformed);
+      // Several parts may have the same file, for example a label map.
+      if (malformed_.insert(facts->malformed).second)
+        problems_.report(at(relative + "." + words.name),
+                         std::string(words.files) + " that can be read", facts->malformed);
       return;
     }
     found.facts = std::move(*facts);
@@ -245,6 +248,7 @@ class Fit {
   Problems& problems_;
   const LookUp& look_up_;
   std::vector<std::pair<std::string, Found>> found_;  // train first
+  std::set<std::string> malformed_;                   // the reasons that were reported
   std::optional<uint64_t> train_samples_;
   compute::ModelSpec model_;
   bool knows_classes_ = true;    // false: the training data decide them, and are not here

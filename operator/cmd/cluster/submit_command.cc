@@ -63,6 +63,7 @@ Json checked_job(Document object, const std::vector<std::string>& sets) {
 }  // namespace
 
 std::vector<Json> checked_manifests(const SubmitOptions& options) {
+  require_one_standard_input(options.files);
   std::vector<Json> manifests;
   std::string problems;
   const auto check = [&](const std::function<void()>& work) {
@@ -75,7 +76,10 @@ std::vector<Json> checked_manifests(const SubmitOptions& options) {
   };
   for (const std::filesystem::path& file : options.files) {
     std::vector<ManifestObject> objects;
-    check([&] { objects = read_manifests(file); });
+    check([&] {
+      objects = read_manifests(file);
+      require_no_problems(repeated_jobs(objects), kBadInput);
+    });
     for (ManifestObject& object : objects)
       check([&] {
         manifests.push_back(object.is_job ? checked_job(std::move(object.document), options.sets)

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 #include "common/documents/documents.h"
 #include "common/documents/json.h"
@@ -51,12 +53,33 @@ std::string name_of(const Document& document) {
   return string_or(member(document.value(), "metadata"), "name", "");
 }
 
+}  // namespace
+
 std::string title(const Document& document) {
   const std::string name = name_of(document);
   return text_at(document, "kind") + (name.empty() ? "" : " " + name);
 }
 
-}  // namespace
+void require_one_standard_input(const std::vector<fs::path>& files) {
+  if (std::ranges::count(files, fs::path(kStandardInput)) > 1)
+    throw Invalid("expected \"-\", standard input, once, found it again", kUsage);
+}
+
+std::vector<Problem> repeated_jobs(const std::vector<ManifestObject>& objects) {
+  std::vector<Problem> problems;
+  std::map<std::pair<std::string, std::string>, std::string> seen;  // where each job is
+  for (const auto& [document, is_job] : objects) {
+    const std::string path = "metadata.name", name = name_of(document);
+    if (!is_job || name.empty()) continue;
+    const Json& metadata = member(document.value(), "metadata");
+    const auto [job, is_new] =
+        seen.try_emplace({string_or(metadata, "namespace", ""), name}, document.locate(path));
+    if (!is_new)
+      problems.push_back({path, document.locate(path), "a name that no other job of the file has",
+                          fmt::format("{}, as in {}", name, job->second), ""});
+  }
+  return problems;
+}
 
 std::string source_name(const fs::path& file) {
   return file == kStandardInput ? "standard input" : file.string();

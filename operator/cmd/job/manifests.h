@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/documents/document.h"
+#include "common/documents/problem.h"
 
 namespace muster::cmd {
 
@@ -23,6 +24,16 @@ struct ManifestObject {
 // Returns the objects in a file of manifests or on standard input, like `kubectl apply -f`. A
 // single object is taken for a job, whatever its kind. Throws Invalid.
 std::vector<ManifestObject> read_manifests(const std::filesystem::path& file);
+
+// Throws Invalid (kUsage) if standard input is among `files` more than once: it can be read once.
+void require_one_standard_input(const std::vector<std::filesystem::path>& files);
+
+// Returns a problem for each job of a file that has the namespace and name of one before it, which
+// it would replace on a cluster.
+std::vector<Problem> repeated_jobs(const std::vector<ManifestObject>& objects);
+
+// Returns "TrainingJob mnist" for an object of a manifest.
+std::string title(const Document& document);
 
 // Returns a job of read_manifests() with --set applied, not yet validated. For a TFJob it returns
 // the TrainingJob that `muster convert` would make, and prints what is not carried over. Throws

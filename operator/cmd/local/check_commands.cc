@@ -91,16 +91,22 @@ Json check_file(const std::filesystem::path& file, const std::vector<std::string
   };
   std::vector<ManifestObject> objects;
   check([&] { objects = read_manifests(file); });
+  const std::vector<Problem> repeated = repeated_jobs(objects);
+  for (const Problem& problem : repeated) problems.push_back(problem_json(problem));
+  Json jobs = Json::array();
   for (ManifestObject& object : objects) {
     if (!object.is_job) {
       notes.push_back(note_of_other(object.document, "is no job, and is not checked here"));
       continue;
     }
+    const size_t before = problems.size();
+    const std::string job = object.document.locate("kind") + ": " + title(object.document);
     check([&] {
       Document document = job_manifest(std::move(object.document), sets);
       for (const Problem& problem : check_document(document, file, notes))
         problems.push_back(problem_json(problem));
     });
+    jobs.push_back({{"job", job}, {"valid", repeated.empty() && problems.size() == before}});
   }
   const bool has_job = objects.empty() || std::ranges::any_of(objects, [](const auto& object) {
                          return object.is_job;
@@ -110,6 +116,7 @@ Json check_file(const std::filesystem::path& file, const std::vector<std::string
          (source_name(file) + ": expected a job, found none").c_str());
   return {{"file", source_name(file)},
           {"valid", problems.empty()},
+          {"jobs", std::move(jobs)},
           {"problems", std::move(problems)},
           {"notes", notes}};
 }
@@ -156,8 +163,27 @@ local::Addresses addresses_to_show(const JobSource& source, bool& chosen) {
 
 }  // namespace
 
+namespace {
+
+// Prints what check_file() has found. Of several jobs each is named.
+void print_result(const Json& result) {
+  const std::string file = result["file"];
+  if (result["jobs"].size() > 1) {
+    for (const Json& job : result["jobs"])
+      if (job["valid"]) print(stdout, "{}: valid\n", job["job"].get<std::string>());
+  } else if (result["valid"]) {
+    print(stdout, "{}: valid\n", file);
+  }
+  for (const Json& problem : result["problems"])
+    print(stdout, "{}\n", problem["text"].get<std::string>());
+  for (const Json& note : result["notes"]) print(stdout, "note: {}\n", note.get<std::string>());
+}
+
+}  // namespace
+
 int validate_manifests(const std::vector<std::filesystem::path>& files,
                        const std::vector<std::string>& sets, bool json) {
+  require_one_standard_input(files);
   Json results = Json::array();
   bool valid = true;
   for (const std::filesystem::path& file : files) {
@@ -167,15 +193,7 @@ int validate_manifests(const std::vector<std::filesystem::path>& files,
   if (json) {
     print(stdout, "{}\n", results.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
-    for (const Json& result : results) {
-      if (result["valid"]) print(stdout, "{}: valid\n", result["file"].get<std::string>());
-      for (const Json& problem : result["problems"]) {
-        print(stdout, "{}\n", problem["text"].get<std::string>());
-      }
-      for (const Json& note : result["notes"]) {
-        print(stdout, "note: {}\n", note.get<std::string>());
-      }
-    }
+    for (const Json& result : results) print_result(result);
   }
   return valid ? kSuccess : kBadInput;
 }

@@ -9,6 +9,7 @@
 #include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/program/output.h"
+#include "common/program/usage.h"
 #include "common/random.h"
 #include "common/system/signals.h"
 #include "common/threads/heap.h"
@@ -237,6 +238,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (const std::string unknown = unknown_word(app); !unknown.empty()) {
+      std::fprintf(stderr, "muster-operator: %s\n", unknown.c_str());
+      return kUsage;
+    }
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   log::initialize("muster-operator");

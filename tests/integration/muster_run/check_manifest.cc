@@ -71,6 +71,51 @@ TEST(Validate, looks_at_each_job_of_a_file) {
   EXPECT_THAT(said.output, HasSubstr("note: job.yaml:2: PersistentVolumeClaim data is no job"));
 }
 
+std::string named(const std::string& name) {
+  std::string job = manifest({{"chief", script("exit 0")}});
+  const std::string old = "name: script";
+  return job.replace(job.find(old), old.size(), "name: " + name);
+}
+
+TEST(Validate, names_each_valid_job_of_a_file) {
+  const Said said = say(named("a") + "---\n" + named("b"), {"validate", "job.yaml"});
+  EXPECT_EQ(said.exit_code, kSuccess);
+  EXPECT_THAT(said.output, MatchesRegex("job.yaml:[0-9]+: TrainingJob a: valid\n"
+                                        "job.yaml:[0-9]+: TrainingJob b: valid\n"));
+  const Said one = say(named("a") + "---\n" + kJob, {"validate", "job.yaml"});
+  EXPECT_EQ(one.exit_code, kBadInput);
+  EXPECT_THAT(one.output, HasSubstr(": TrainingJob a: valid\n"));
+  EXPECT_THAT(one.output, Not(HasSubstr("TrainingJob j: valid")));
+}
+
+TEST(Validate, refuses_two_jobs_of_one_name_in_a_file) {
+  for (const char* command : {"validate", "submit"}) {
+    const Said said = say(named("a") + "---\n" + named("a"), {command, "job.yaml"});
+    EXPECT_EQ(said.exit_code, kBadInput);
+    EXPECT_THAT(
+        said.output,
+        testing::ContainsRegex("job.yaml:[0-9]+: metadata.name: expected a name that no other job "
+                               "of the file has, found a, as in job.yaml:[0-9]+\n"));
+    EXPECT_THAT(said.output, Not(HasSubstr("valid\n")));
+  }
+}
+
+TEST(Validate, reads_standard_input_once) {
+  for (const char* command : {"validate", "submit"}) {
+    const Said said = say(kJob, {command, "-", "-"});
+    EXPECT_EQ(said.exit_code, kUsage);
+    EXPECT_THAT(said.output, HasSubstr("expected \"-\", standard input, once, found it again"));
+  }
+}
+
+TEST(Validate, names_the_option_that_is_no_yaml) {
+  const Said said = say(kJob, {"validate", "job.yaml", "--set", "spec.x=[1"});
+  EXPECT_EQ(said.exit_code, kUsage);
+  EXPECT_EQ(said.output,
+            "muster: --set spec.x=[1: expected ',' or the closing ']' of the list, found the end "
+            "of the text\n");
+}
+
 TEST(Render, takes_the_one_job_of_a_file_and_passes_over_other_objects) {
   const std::string job = manifest({{"chief", script("exit 0")}});
   const Said one = say(kClaim + job, {"render", "job.yaml"});

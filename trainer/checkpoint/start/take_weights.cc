@@ -54,6 +54,35 @@ void warn_of_variances(const std::string& file, const std::string& tensor,
       file, tensor, *found, found - values.begin()));
 }
 
+// Throws what `error` says of `file`; if the file has another format, what it is and how to get
+// weights of it.
+[[noreturn]] void fail_format(const fs::path& file, const Invalid& error) {
+  const std::string expected =
+      "expected a safetensors file, or a TensorFlow checkpoint by its name without .index or .data";
+  const std::string other = other_format(file);
+  throw Invalid(other.empty() ? fmt::format("{} ({})", error.what(), expected)
+                              : fmt::format("{}: {}, found {}", file.string(), expected, other),
+                error.exit_code());
+}
+
+std::unique_ptr<WeightSource> open_file(const fs::path& file, const std::string& name) {
+  auto shards = std::make_unique<Shards>(name);
+  try {
+    shards->add(file, nullptr);
+  } catch (const Invalid& error) {
+    fail_format(file, error);
+  }
+  return shards;
+}
+
+std::unique_ptr<WeightSource> open_tensorflow(const fs::path& prefix) {
+  try {
+    return std::make_unique<TensorflowCheckpoint>(prefix);
+  } catch (const Invalid& error) {
+    fail_format(prefix.string() + ".index", error);
+  }
+}
+
 std::unique_ptr<WeightSource> open_folder(const fs::path& folder) {
   std::error_code ignored;
   if (fs::is_directory(folder / "checkpoints", ignored)) {
@@ -61,11 +90,15 @@ std::unique_ptr<WeightSource> open_folder(const fs::path& folder) {
                   ": expected a checkpoint's folder or a safetensors file, found a job's "
                   "directory; name its model/model.safetensors, or one of its checkpoints");
   }
-  if (!fs::exists(folder / "manifest.json", ignored))
+  if (!fs::exists(folder / "manifest.json", ignored)) {
+    const fs::path index = folder / "model.safetensors.index.json";
+    const std::string parts = fs::exists(index, ignored) ? other_format(index) : "";
     throw Invalid(folder.string() +
                   ": expected the folder of a checkpoint (with manifest.json, or a TensorFlow "
                   "checkpoint's .index) or of an export (with model.safetensors), or a safetensors "
-                  "file, found a folder with none of them");
+                  "file, found " +
+                  (parts.empty() ? "a folder with none of them" : parts));
+  }
   const Store::Found found = Store::read_whole(folder);
   auto shards = std::make_unique<Shards>(folder.string());
   for (const FileEntry& entry : found.manifest.files) {
@@ -75,27 +108,14 @@ std::unique_ptr<WeightSource> open_folder(const fs::path& folder) {
 }
 
 std::unique_ptr<WeightSource> open_weights(const fs::path& from) {
-  if (const auto prefix = TensorflowCheckpoint::prefix_of(from))
-    return std::make_unique<TensorflowCheckpoint>(*prefix);
+  if (const auto prefix = TensorflowCheckpoint::prefix_of(from)) return open_tensorflow(*prefix);
   std::error_code ignored;
   // An export of Muster or of another program.
   const fs::path exported = from / "model.safetensors";
   const bool is_export =
       fs::is_regular_file(exported, ignored) && !fs::exists(from / "manifest.json", ignored);
-  if (fs::is_directory(from, ignored) && !is_export) return open_folder(from);
-  auto shards = std::make_unique<Shards>(from.string());
-  try {
-    shards->add(is_export ? exported : from, nullptr);
-  } catch (const Invalid& error) {
-    const std::string expected =
-        "expected a safetensors file, or a TensorFlow checkpoint by its name without .index or "
-        ".data";
-    const std::string other = fs::exists(from, ignored) ? other_format(from) : "";
-    throw Invalid(other.empty() ? fmt::format("{} ({})", error.what(), expected)
-                                : fmt::format("{}: {}, found {}", from.string(), expected, other),
-                  error.exit_code());
-  }
-  return shards;
+  if (is_export) return open_file(exported, from.string());
+  return fs::is_directory(from, ignored) ? open_folder(from) : open_file(from, from.string());
 }
 
 // Matches the tensors of a source with those of a model.

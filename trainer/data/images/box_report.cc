@@ -16,6 +16,14 @@ void BoxReport::add(const std::vector<images::Box>& boxes, const images::BoxProb
   too_many_ += boxes.size() - std::min(boxes.size(), detection::ObjectList::kMost);
 }
 
+void BoxReport::add_file(const records::CocoAnnotations& annotations) {
+  problems_ += annotations.problems;
+  without_image_ = annotations.without_image;
+  first_without_image_ = annotations.first_without_image;
+  by_corners_ = annotations.by_corners;
+  first_by_corners_ = annotations.first_by_corners;
+}
+
 std::string BoxReport::text() const {
   std::vector<std::string> found;
   const auto add = [&](uint64_t count, const std::string& what) {
@@ -33,11 +41,18 @@ std::string BoxReport::text() const {
   add(problems_.outside, "cut at the border of the image");
   add(too_many_,
       fmt::format("left out because an image has room for {}", detection::ObjectList::kMost));
-  add(without_image_, "left out because they belong to no image of the file");
+  add(without_image_, "left out because they belong to no image of the file, the first of them " +
+                          first_without_image_);
   if (found.empty()) return "";
   const uint64_t all = boxes_ + problems_.not_finite + problems_.no_area + problems_.far_outside +
                        problems_.in_first_pixel + without_image_;
-  return fmt::format("of {} boxes, {}", all, fmt::join(found, ", "));
+  std::string text = fmt::format("of {} boxes, {}", all, fmt::join(found, ", "));
+  if (2 * by_corners_ > all)
+    text += fmt::format(
+        "; {} fit their images only as [x1, y1, x2, y2], the first of them {}: expected [x, y, "
+        "width, height], as COCO has them",
+        by_corners_, first_by_corners_);
+  return text;
 }
 
 }  // namespace muster::data

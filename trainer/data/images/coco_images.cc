@@ -12,8 +12,7 @@ namespace muster::data {
 CocoImages::CocoImages(records::CocoAnnotations annotations, const spec::CocoSource& source,
                        const Selected& selected)
     : folder_(source.folder) {
-  boxes_.add({}, annotations.problems);
-  boxes_.add_without_image(annotations.without_image);
+  boxes_.add_file(annotations);
   for (uint64_t i = selected.first; i < selected.first + selected.count; ++i) {
     images_.push_back(std::move(annotations.images[i]));
     boxes_.add(images_.back().boxes, {});

@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "common/text/listed.h"
 #include "trainer/data/files/source_file.h"
+#include "trainer/data/images/box_report.h"
 #include "trainer/data/images/class_folders.h"
 #include "trainer/data/images/class_notes.h"
 #include "trainer/data/images/csv_list.h"
@@ -167,14 +168,19 @@ spec::DataFacts read_facts(const spec::CocoSource& source) {
   const records::CocoAnnotations annotations = records::CocoAnnotations::read(source.annotations);
   const std::string name = source.annotations.string();
   ImageList list;
+  BoxReport report;
+  report.add_file(annotations);
   std::vector<bool> seen(annotations.categories.entries().size());
   for (const records::CocoImage& image : annotations.images) {
     list.files.push_back({source.folder / image.file_name, 0});
+    report.add(image.boxes, {});
     for (const images::Box& box : image.boxes)
       if (!box.crowd) seen[annotations.categories.index_of(box.label).value()] = true;
   }
   spec::DataFacts facts;
   facts.notes = require_files(list, source.images, name);
+  if (const std::string text = report.text(); !text.empty())
+    facts.notes.push_back(name + ": " + text);
   facts.without_objects = std::ranges::find(seen, true) == seen.end();
   facts.samples = annotations.images.size();
   facts.sample_shape = source.images.shape();
@@ -204,16 +210,23 @@ struct Unreadable {
     try {
       SourceFile file(path, what);
     } catch (const Invalid& error) {
-      files.push_back({field, error.what()});
+      std::error_code ignored;
+      const fs::file_status status = fs::status(path, ignored);
+      files.push_back({field, error.what(), fs::exists(status) && !fs::is_regular_file(status)});
     }
   }
   void open_folder(const std::string& field, const fs::path& path) {
-    std::error_code error;
+    std::error_code error, ignored;
     const fs::directory_iterator folder(path, error);
     if (!error) return;
-    const bool none = error == std::errc::no_such_file_or_directory;
-    files.push_back({field, fmt::format("{}: expected a folder, found {}", path.string(),
-                                        none ? "none" : error.message())});
+    const fs::file_status status = fs::status(path, ignored);
+    const bool is_other = fs::exists(status) && !fs::is_directory(status);
+    files.push_back({field,
+                     fmt::format("{}: expected a folder, found {}", path.string(),
+                                 is_other                                        ? "a file"
+                                 : error == std::errc::no_such_file_or_directory ? "none"
+                                                                                 : error.message()),
+                     is_other});
   }
 };
 
@@ -252,14 +265,18 @@ void check_paths(const spec::RecordSource& source, Unreadable& found) {
 }  // namespace
 
 std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
-  if (is_synthetic(source) || !unreadable_files(source).empty()) return std::nullopt;
+  if (is_synthetic(source)) return std::nullopt;
+  const std::vector<UnreadableFile> unreadable = unreadable_files(source);
+  const auto other = std::ranges::find(unreadable, true, &UnreadableFile::is_other_kind);
+  if (other == unreadable.end() && !unreadable.empty()) return std::nullopt;
+  spec::DataFacts facts;
   try {
-    return std::visit([](const auto& kind) { return read_facts(kind); }, source.kind);
+    if (other != unreadable.end()) throw Invalid(other->why);
+    facts = std::visit([](const auto& kind) { return read_facts(kind); }, source.kind);
   } catch (const Invalid& error) {
-    spec::DataFacts facts;
     facts.malformed = error.what();
-    return facts;
   }
+  return facts;
 }
 
 std::vector<UnreadableFile> unreadable_files(const spec::DataSource& source) {

@@ -8,6 +8,7 @@
 #include "common/system/file.h"
 #include "common/system/input_file.h"
 #include "trainer/checkpoint/files/safetensors.h"
+#include "trainer/checkpoint/start/other_formats.h"
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
@@ -91,8 +92,18 @@ LoadedModel load_found(const checkpoint::Store::Found& found, const CompleteMode
   return loaded;
 }
 
+checkpoint::SafetensorsHeader header_of(const fs::path& file) {
+  try {
+    return checkpoint::SafetensorsHeader::read(InputFile(file));
+  } catch (const Invalid&) {
+    const std::string other = checkpoint::other_format(file);
+    if (other.empty()) throw;
+    throw Invalid(file.string() + ": expected a model that muster has exported, found " + other);
+  }
+}
+
 LoadedModel load_exported(const fs::path& file, const CompleteModel& complete) {
-  const auto header = checkpoint::SafetensorsHeader::read(InputFile(file));
+  const auto header = header_of(file);
   const auto said = [&](const char* what) {
     const auto found = header.metadata.find(what);
     return found == header.metadata.end() ? Json() : parse_or_null(found->second);

@@ -8,6 +8,7 @@
 #include "common/documents/documents.h"
 #include "common/error.h"
 #include "common/system/file.h"
+#include "tests/unit/common/error_of.h"
 
 namespace muster {
 namespace {
@@ -118,6 +119,8 @@ TEST(Document, SaysInPlainWordsWhatIsNoYaml) {
       {"a: 1\nb: [1, \"]\", # ]\n  2\nc: 3",
        "expected ',' or the closing ']' of the list that begins on line 2, found neither before "
        "this place"},
+      {"[1, 2", "job.yaml:1:1: expected ',' or the closing ']' of the list that begins on line 1"},
+      {"{a: {b: 1}", "job.yaml:1:1: expected ',' or the closing '}' of the object that begins on"},
       {"a: {b: 1", "expected ',' or the closing '}' of the object that begins on line 1"},
       {"a: x[\nb: {c: [1, 2}",
        "job.yaml:2:13: expected ',' or the closing ']' of the list that "
@@ -215,7 +218,8 @@ TEST(Document, RefusesToSetThroughAScalarAndLeavesNothingBehind) {
        {"a.b", "l[3]", "l.x", "a[0]", "", ".a", "a..b", "a[", "a[x]", "a[\"b", "new.x[1]"}) {
     EXPECT_THROW(document.set(path, "2"), Invalid) << path;
   }
-  EXPECT_THROW(document.set("a", "[1"), Invalid);
+  EXPECT_EQ(test::error_of([&] { document.set("a", "[1"); }),
+            "expected ',' or the closing ']' of the list, found the end of the text");
   EXPECT_EQ(document.value().dump(), before);
 }
 
@@ -256,6 +260,13 @@ TEST(Documents, AreThePartsBetweenSeparatorsAndTheItemsOfLists) {
   for (const auto& item : cases) EXPECT_EQ(all_of(item.text), item.documents) << item.text;
 }
 
+TEST(Documents, AreNotCountedForEver) {
+  std::string text;
+  while (text.size() < (size_t{4} << 20) - 4) text += "---\n";
+  EXPECT_THAT(test::error_of([&] { parse_documents(text, "all.yaml"); }),
+              HasSubstr("all.yaml: expected at most 10000 documents, empty ones included"));
+}
+
 TEST(Documents, NameTheLineOfWhatIsWrong) {
   const struct {
     const char* text;
@@ -265,6 +276,11 @@ TEST(Documents, NameTheLineOfWhatIsWrong) {
       {"a: 1\n--- b\nc: 2", "all.yaml:2: expected nothing but a comment after ---"},
       {"a: 1\n---\n\x01", "all.yaml:3: expected text without control characters"},
       {"a: 1\n---\nb: [", "all.yaml:3:"},
+      {"kind: List\napiVersion: v1\n",
+       "all.yaml:1: expected a list of objects in the field items of a List, found none"},
+      {"a: 1\n---\nkind: List\napiVersion: v1\nitems: {b: 1}",
+       "all.yaml:5: expected a list of objects in the field items of a List, found an object"},
+      {"a: 1\n---\ncaf\xe9: 1", "all.yaml:3: expected UTF-8 text, found the byte 233 at offset 3"},
   };
   for (const auto& item : cases) {
     try {

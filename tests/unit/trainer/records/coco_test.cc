@@ -54,6 +54,8 @@ TEST(Coco, ReadsImagesWithTheirBoxes) {
   EXPECT_THAT(coco.images[1].boxes, IsEmpty());
   EXPECT_EQ(coco.problems, (images::BoxProblems{.no_area = 1, .outside = 1}));
   EXPECT_EQ(coco.without_image, 1u);
+  EXPECT_EQ(coco.first_without_image, "annotations[2] (line 8, column 5)");
+  EXPECT_EQ(coco.by_corners, 0u);
   EXPECT_THAT(coco.categories.entries(),
               ElementsAre(LabelMap::Entry{1, "person", "person"},
                           LabelMap::Entry{90, "toothbrush", "toothbrush"}));
@@ -79,9 +81,7 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
   };
   const std::string deep(100000, '[');
   for (const Row& row : std::initializer_list<Row>{
-           {"", "FILE: expected COCO annotations: "},
-           {"[]", "FILE: expected COCO annotations: "},
-           {"{\"images\": " + deep, "FILE: expected COCO annotations: "},
+           {"", "FILE: expected COCO annotations: expected an object, found an empty text"},
            {"{\"images\": " + deep + std::string(100000, ']') + "}",
             "FILE: images[0]: expected COCO annotations: "},
            {"{\"x\": " + deep, "FILE: expected COCO annotations: "},
@@ -96,7 +96,9 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
            {replaced("[10, 20.5, 30, 40]", "[10, 20.5, 30]"),
             "annotations[0].bbox: expected COCO annotations: expected 4 numbers (x, y, width, "
             "height), found 3"},
-           {replaced("[10, 20.5, 30, 40]", "[10, 20.5, 30, NaN]"), "FILE: annotations[0].bbox: "},
+           {replaced("[10, 20.5, 30, 40]", "[10, 20.5, 30, NaN]"),
+            "FILE: annotations[0].bbox: expected COCO annotations: expected a number, found NaN "
+            "(line 4, column "},
            {replaced("[10, 20.5, 30, 40]", "\"10\""),
             "FILE: annotations[0].bbox: expected COCO annotations: expected a list, found \"10\""},
            {replaced("[10, 20.5, 30, 40]", "[10, null, 30, 40]"), "expected a number, found null"},
@@ -130,6 +132,44 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
            {replaced("\"id\": 90", "\"id\": 1"), "FILE: categories: expected each id once"},
            {replaced("\"id\": 90", "\"id\": -1"), "categories[0].id: "},
            {replaced("\"toothbrush\"", "\"person\""), "FILE: categories: expected each name once"},
+       }) {
+    EXPECT_THAT(error_of([&] { parse(row.json); }), HasSubstr(row.message)) << row.message;
+  }
+}
+
+TEST(Coco, SaysWhereATextIsNoJsonOfThisKind) {
+  struct Row {
+    std::string json;
+    const char* message;
+  };
+  const std::string deep(100000, '[');
+  for (const Row& row : std::initializer_list<Row>{
+           {"[]",
+            "FILE: expected COCO annotations: expected an object with images, annotations and "
+            "categories, found a list (line 1, column 1)"},
+           {"[{\"image_id\": 1}]", "categories, found a list (line 1, column 1)"},
+           {"7", "categories, found 7 (line 1, column 1)"},
+           {"NaN", "FILE: expected COCO annotations: expected JSON, found NaN ("},
+           {"{\"images\": " + deep,
+            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
+            "text, which may be cut off (line 1, column 100012)"},
+           {kSmall.substr(0, kSmall.find("\"id\": 4")),
+            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
+            "text, which may be cut off (line 13, column 6)"},
+           {kSmall.substr(0, kSmall.find(",\n    {\"id\": 4")),
+            "FILE: expected COCO annotations: expected a closing bracket, found the end of the "
+            "text, which may be cut off (line 12, column "},
+           {kSmall.substr(0, kSmall.find(".jpg\", \"height\": 10, ")),
+            "FILE: expected COCO annotations: expected a closing quotation mark, found the end of "
+            "the text, which may be cut off (line 13, column "},
+           {replaced("\"area\": 702.1", "\"area\": NaN"),
+            "annotations[0].area: expected COCO annotations: expected a number, found NaN (line 4, "
+            "column "},
+           {replaced("toothbrush", "caf\xe9"),
+            "FILE: line 15: expected text in UTF-8, found the byte"},
+           {"\xff\xfe" + std::string("{\0}\0", 4),
+            "FILE: line 1: expected text in UTF-8, found UTF-16"},
+           {"<!DOCTYPE html>", "expected JSON, found <!DOCTYPE html> ("},
        }) {
     EXPECT_THAT(error_of([&] { parse(row.json); }), HasSubstr(row.message)) << row.message;
   }
@@ -214,6 +254,19 @@ TEST(Coco, CountsBoxesOfAnotherUnit) {
             (images::BoxProblems{.no_area = 1, .outside = 1, .in_first_pixel = 1}));
   EXPECT_EQ(parse(replaced("[10, 20.5, 30, 40]", "[10, 20.5, 500, 40]")).problems,
             (images::BoxProblems{.no_area = 1, .outside = 1, .far_outside = 1}));
+}
+
+TEST(Coco, CountsBoxesThatFitOnlyAsCorners) {
+  const auto by_corners = [](const char* box) {
+    return parse(replaced("[10, 20.5, 30, 40]", box)).by_corners;
+  };
+  EXPECT_EQ(by_corners("[120, 40, 180, 90]"), 1u);  // the picture has 200 x 100 pixels
+  EXPECT_EQ(by_corners("[10, 60, 80, 90]"), 1u);
+  EXPECT_EQ(by_corners("[120, 40, 80.5, 60]"), 0u);  // only a rounding over the border
+  EXPECT_EQ(by_corners("[120, 40, 110, 60]"), 0u);   // x2 would be less than x1
+  EXPECT_EQ(by_corners("[120, 40, 201, 60]"), 0u);   // x2 would be outside as well
+  EXPECT_EQ(parse(replaced("[10, 20.5, 30, 40]", "[10, 60, 80, 90]")).first_by_corners,
+            "annotations[0] (line 4, column 5)");
 }
 
 // A file with one box of each of the categories `boxes`.

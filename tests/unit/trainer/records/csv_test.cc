@@ -55,6 +55,13 @@ TEST(Csv, SaysWhereAFieldBegins) {
   EXPECT_FALSE(reader.next(row));
 }
 
+TEST(Csv, IsReadOnlyInUtf8) {
+  EXPECT_THAT(error_of([] { rows_of("a,1\ncaf\xe9,2\n"); }),
+              HasSubstr("FILE: line 2: expected text in UTF-8, found the byte 233 at offset 7"));
+  EXPECT_THAT(error_of([] { rows_of("\xff\xfe" + std::string("a\0,\0", 4)); }),
+              HasSubstr("FILE: line 1: expected text in UTF-8, found UTF-16"));
+}
+
 TEST(Csv, SaysWhatIsWrongWithQuotationMarks) {
   EXPECT_THAT(error_of([] { rows_of("a,b\nc,\"d\n\n"); }),
               HasSubstr("FILE: line 2, column 3: expected a second quotation mark"));

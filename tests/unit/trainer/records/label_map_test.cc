@@ -83,6 +83,10 @@ TEST(LabelMap, SaysWhatIsWrong) {
             "each name once, found \"a\" for ids 1 and 2"},
            {"item { " + deep, "FILE: expected a label map"},
            {std::string(100, '\0'), "FILE: expected a label map"},
+           {"item {\n id: 1 name: 'caf\xe9' }",
+            "FILE: line 2: expected text in UTF-8, found the byte"},
+           {"\xfe\xff" + std::string("\0i\0t", 4),
+            "FILE: line 1: expected text in UTF-8, found UTF-16"},
        }) {
     EXPECT_THAT(error_of([&] { parse_map(row.text); }), HasSubstr(row.message)) << row.message;
   }

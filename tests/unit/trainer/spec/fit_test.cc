@@ -325,6 +325,11 @@ TEST(Fit, ReportsFilesThatCannotBeRead) {
   EXPECT_THAT(problems_with({{"data.train", "{idx: {images: i, labels: l}}"}}, damaged),
               ElementsAre("t.yaml (--set): data.train.idx: expected IDX files that can be read, "
                           "found i: truncated"));
+  // A file of several parts is reported once.
+  EXPECT_THAT(problems_with({{"data.train", "{idx: {images: i, labels: l}}"},
+                             {"data.validation", "{idx: {images: i, labels: l}}"}},
+                            damaged),
+              ElementsAre(HasSubstr("data.train.idx: expected IDX files that can be read")));
 }
 
 TEST(Notes, TellWhatIsHardlyMeant) {

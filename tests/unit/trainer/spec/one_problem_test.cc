@@ -41,6 +41,14 @@ constexpr const char* kRest = "epochs: 1";
 INSTANTIATE_TEST_SUITE_P(
     Table, OneMistake,
     testing::Values(
+        Mistake{"PathOfAShell", kModel, "{idx: {images: ~/mnist/i, labels: l}}", kRest,
+                "data.train.idx.images: expected the whole path, for '~' is not expanded here, "
+                "found '~/mnist/i'"},
+        Mistake{"PathsInAList", kModel, "{idx: {files: [{images: i, labels: $HOME/l}]}}", kRest,
+                "data.train.idx.files[0].labels: expected the whole path, for '$HOME' is not"},
+        Mistake{"PathOfWeights", kModel, kTrain,
+                "epochs: 1\ninitializeFrom: '${RUNS}/a.safetensors'",
+                "initializeFrom: expected the whole path, for '${RUNS}' is not expanded here"},
         Mistake{"ModelName", "{nmae: mnist-mlp}", kTrain, kRest, "did you mean name?"},
         Mistake{"UnknownModel", "{name: mnist}", kTrain, kRest,
                 "did you mean mnist-mlp, mnist-sigmoid or mnist-cnn?"},

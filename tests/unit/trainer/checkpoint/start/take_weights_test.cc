@@ -159,6 +159,60 @@ TEST_F(TakeWeights, NamesFormatsOfOthersAndTheWayThereIs) {
   EXPECT_TRUE(take_weights("f", folder_.path() / "weights.bin", layout_, values).is_complete());
 }
 
+// A zip archive whose first entry has this name.
+std::string zip_of(const std::string& entry) {
+  std::string bytes = "PK\x03\x04" + std::string(26, '\0') + entry;
+  bytes[26] = static_cast<char>(entry.size());
+  return bytes;
+}
+
+TEST_F(TakeWeights, KnowsOtherFilesByTheirFirstBytes) {
+  const std::string pickle = "\x80\x02}q", gzip = "\x1f\x8b\x08 and more";
+  const fs::path folder = folder_.path() / "others";
+  fs::create_directory(folder);
+  for (const auto& [name, bytes, what, way] :
+       {std::tuple{"model.safetensors",
+                   std::string("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
+                   "a pointer of git LFS", "`git lfs pull`"},
+        {"pytorch_model.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
+         "a pointer of git LFS", "`git lfs pull`"},
+        {"model.safetensors", "\n<!DOCTYPE html><html>Sign in</html>", "a page of HTML",
+         "download the weights again"},
+        {"model.safetensors", "<?xml version=\"1.0\"?><Error/>", "a page of HTML or XML", "again"},
+        {"model.safetensors", "\x89HDF\r\n\x1a\n and more", "what begins as weights of Keras",
+         "give it the name model.h5; then, in Python, safetensors.numpy.save_file({w.path: "},
+        {"model.hdf5", "\x89HDF\r\n\x1a\n and more", "what is named as weights of Keras",
+         "load_model(\"model.hdf5\")"},
+        {"model.safetensors", zip_of("archive/data.pkl"), "what begins as weights of PyTorch",
+         "give it the name model.pt; then, in Python, safetensors.torch.save_file("},
+        {"model.safetensors", pickle, "what begins as weights of PyTorch", "\"model.pt\""},
+        {"model.safetensors", zip_of("metadata.json"), "what begins as a model of Keras",
+         "\"model.keras\""},
+        {"model.bin", zip_of("arr_0.npy"), "what begins as arrays of NumPy", "\"model.npz\""},
+        {"model.safetensors", zip_of("weights/a.txt"), "a zip archive", "unpack it"},
+        {"model.safetensors", gzip, "a file that gzip has compressed", "`gunzip`"},
+        {"model.safetensors.index.json",
+         "{\"metadata\": {}, \"weight_map\": {\"a\": \"model-00001-of-00002.safetensors\"}}",
+         "the index of weights in several files", "open(\"model.safetensors.index.json\")"},
+        {"model.safetensors", "{\"layers\": 3}", "a text in JSON", "name the file of the weights"},
+        {"model.ckpt.index", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
+         "a pointer of git LFS", "`git lfs pull`"}}) {
+    write_all(folder / name, bytes);
+    EXPECT_THAT(error(folder / name, layout_),
+                AllOf(HasSubstr((folder / name).string()), HasSubstr(what), HasSubstr(way)))
+        << what;
+  }
+  fs::remove(folder / "model.ckpt.index");
+  EXPECT_THAT(error(folder, layout_), AllOf(HasSubstr("others/model.safetensors: expected"),
+                                            HasSubstr("found a text in JSON")));
+  fs::remove(folder / "model.safetensors");
+  EXPECT_THAT(error(folder, layout_),
+              AllOf(HasSubstr("found the index of weights in several files"),
+                    HasSubstr("open(\"model.safetensors.index.json\")")));
+  EXPECT_THAT(error(checkpoint_ / "model.safetensors.index.json", layout_),
+              HasSubstr("the index of a checkpoint's files: name the checkpoint's folder instead"));
+}
+
 TEST_F(TakeWeights, SaysWhatAPlaceIsNot) {
   EXPECT_THAT(error(folder_.path() / "none", layout_),
               AllOf(StartsWith("initializeFrom: "), HasSubstr("none: No such file")));

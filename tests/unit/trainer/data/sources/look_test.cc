@@ -1,5 +1,6 @@
 #include "trainer/data/sources/look.h"
 
+#include "common/system/input_file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/trainer/data/idx_files.h"
@@ -99,6 +100,39 @@ TEST(LookAt, FindsCocoAnnotationsWithoutAnObjectToLearn) {
   EXPECT_TRUE(look_at(crowds.source())->without_objects);
   EXPECT_FALSE(look_at(some.source())->without_objects);
   EXPECT_THAT(look_at(some.source())->notes, ElementsAre(HasSubstr("found none of category 2")));
+}
+
+TEST(LookAt, NotesBoxesThatAreNotLearnedAsTheyAre) {
+  const TestFolder folder;
+  CocoFolder coco(folder.path());
+  coco.add(picture(0, 10, 10), {{1, {6, 6, 9, 9}}, {1, {5, 4, 9, 10}}, {1, {0, 0, 5, 5}}});
+  const spec::DataSource source = coco.source();
+  const auto file = std::get<spec::CocoSource>(source.kind).annotations;
+  EXPECT_THAT(look_at(source)->notes,
+              ElementsAre(AllOf(HasSubstr("annotations.json: of 3 boxes, 2 cut at the border"),
+                                HasSubstr("2 fit their images only as [x1, y1, x2, y2], the first "
+                                          "of them annotations[0] (line 1, column "))));
+  std::string text = InputFile(file).text(10000);
+  text.replace(text.find("\"image_id\":0"), 12, "\"image_id\":7");
+  put(file, text);
+  EXPECT_THAT(look_at(source)->notes,
+              ElementsAre(HasSubstr("1 left out because they belong to no image of the file, the "
+                                    "first of them annotations[0] (line 1, column ")));
+}
+
+TEST(LookAt, RefusesAFileInPlaceOfAFolderAndTheReverse) {
+  const TestFolder folder;
+  const auto file = folder.write("file", "");
+  EXPECT_THAT(look_at(folder_source(file))->malformed,
+              HasSubstr("file: expected a folder, found a file"));
+  EXPECT_THAT(look_at(idx(folder.path(), file))->malformed,
+              HasSubstr("expected IDX images, found something that is no regular file"));
+  EXPECT_THAT(look_at(idx(folder.path() / "none", folder.path()))->malformed,
+              HasSubstr("expected IDX labels, found something that is no regular file"));
+  CocoFolder coco(folder.path());
+  spec::DataSource source = coco.source();
+  std::get<spec::CocoSource>(source.kind).folder = file;
+  EXPECT_THAT(look_at(source)->malformed, HasSubstr("file: expected a folder, found a file"));
 }
 
 // The names are compared with those of other data, so they stand at the numbers that the classes

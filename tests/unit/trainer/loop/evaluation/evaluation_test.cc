@@ -244,6 +244,11 @@ TEST_F(OnCheckpointTest, TakesAnExportedModelOrItsFolder) {
   const fs::path shard = job_ / "checkpoints" / "ckpt-33-g1" / "model-00000-of-00001.safetensors";
   EXPECT_THAT(error_of([&] { evaluate_checkpoint(shard, "test"); }).first,
               HasSubstr("expected a model that muster has exported"));
+  const fs::path pointer = folder_ / "model.safetensors";
+  write_file_atomically(pointer, "version https://git-lfs.github.com/spec/v1\noid sha256:1\n");
+  EXPECT_THAT(error_of([&] { evaluate_checkpoint(pointer, "test"); }).first,
+              HasSubstr("model.safetensors: expected a model that muster has exported, found a "
+                        "pointer of git LFS"));
 }
 
 TEST_F(OnCheckpointTest, SaysWhatAPlaceIsNot) {
