@@ -7,7 +7,7 @@
 #include "trainer/data/files/file_parts.h"
 #include "trainer/data/images/image_set.h"
 #include "trainer/records/label_map.h"
-#include "trainer/records/record_file.h"
+#include "trainer/records/record_files.h"
 #include "trainer/spec/data_source.h"
 
 namespace muster::data {
@@ -76,7 +76,7 @@ class RecordImages : public ImageSet {
     records::Place place;
   };
 
-  const std::vector<std::filesystem::path> files_;
+  const records::RecordFiles files_;
   const RecordReader reader_;
   std::vector<Record> records_;
   std::vector<int32_t> labels_;
