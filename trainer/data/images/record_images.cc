@@ -57,14 +57,14 @@ void RecordReader::read(const records::RecordFile& file, const records::Place& p
                         uint64_t number, EncodedImage& image) const {
   std::string bytes;
   file.read(place, number, bytes);
-  const std::string name = records::name_of(file.path(), number, place.offset);
+  const images::Name name = [&] { return records::name_of(file.path(), number, place.offset); };
   if (source_.labels == compute::LabelKind::objects)
     read_objects(bytes, name, image);
   else
     read_class(bytes, name, image);
 }
 
-void RecordReader::read_class(const std::string& bytes, const std::string& name,
+void RecordReader::read_class(const std::string& bytes, const images::Name& name,
                               EncodedImage& image) const {
   records::ClassificationExample example;
   records::ExampleReader().read(bytes, name, example, {source_.image_key, source_.label_key});
@@ -89,7 +89,7 @@ void RecordReader::read_class(const std::string& bytes, const std::string& name,
   image.label = static_cast<int32_t>(label);
 }
 
-void RecordReader::read_objects(const std::string& bytes, const std::string& name,
+void RecordReader::read_objects(const std::string& bytes, const images::Name& name,
                                 EncodedImage& image) const {
   records::DetectionExample example;
   records::ExampleReader().read(bytes, name, labels(), example);

@@ -40,8 +40,8 @@ class RecordReader {
             EncodedImage& image) const;
 
  private:
-  void read_class(const std::string& bytes, const std::string& name, EncodedImage& image) const;
-  void read_objects(const std::string& bytes, const std::string& name, EncodedImage& image) const;
+  void read_class(const std::string& bytes, const images::Name& name, EncodedImage& image) const;
+  void read_objects(const std::string& bytes, const images::Name& name, EncodedImage& image) const;
 
   spec::RecordSource source_;
   records::LabelMap labels_;

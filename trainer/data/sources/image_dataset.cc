@@ -26,11 +26,11 @@ std::vector<std::string> as_utf8(std::vector<std::string> names) {
 }
 
 // Returns what is irregular about an image that is only read when it is used; "" if nothing is.
-std::string oddity_of(const EncodedImage& image, const std::string& name) {
+std::string oddity_of(const EncodedImage& image, const ImageSet& images, uint64_t index) {
   if (!image.oddity.empty() || image.problems == images::BoxProblems()) return image.oddity;
   BoxReport report;
   report.add(image.boxes, image.problems);
-  return name + ": " + report.text();
+  return images.name(index) + ": " + report.text();
 }
 
 }  // namespace
@@ -158,9 +158,10 @@ void ImageDataset::begin(uint64_t index, Sample& sample) const {
     sample.boxes = sample.encoded.boxes;
   }
   if (!has_objects()) sample.label = labels_.empty() ? sample.encoded.label : labels_[index];
-  sample.begin(bytes, describe(index), static_cast<size_t>(settings_.height),
-               static_cast<size_t>(settings_.width), settings_.channels == 1);
-  if (!is_kept) sample.oddity = oddity_of(sample.encoded, describe(index));
+  sample.begin(
+      bytes, [this, index] { return describe(index); }, static_cast<size_t>(settings_.height),
+      static_cast<size_t>(settings_.width), settings_.channels == 1);
+  if (!is_kept) sample.oddity = oddity_of(sample.encoded, *images_, index);
 }
 
 int32_t ImageDataset::label(uint64_t index) const {
