@@ -9,6 +9,7 @@
 
 #include "trainer/data/images/image_reader.h"
 #include "trainer/data/images/image_set.h"
+#include "trainer/detection/objects.h"
 
 namespace muster::data {
 
@@ -24,6 +25,7 @@ struct Sample {
   // The objects in the image, if the data set has objects. A stage that moves pixels also moves the
   // boxes.
   std::vector<images::Box> boxes;
+  std::vector<detection::Object> objects;  // used by data sets that make a target of the boxes
   images::ImageSize original;              // size of the encoded image in pixels
   int32_t label = 0;                       // label of the encoded image
   std::string oddity;                      // irregularity of the image, with its name; empty: none
