@@ -47,21 +47,21 @@ class Dataset {
   Dataset(const Dataset&) = delete;
   Dataset& operator=(const Dataset&) = delete;
 
-  uint64_t size() const { return traits_.size; }
-  const SampleFormat& format() const { return traits_.format; }
+  uint64_t size() const { return traits.size; }
+  const SampleFormat& format() const { return traits.format; }
   // Returns the kind of labels. Images without labels have the kind floats, with targets of 0
   // floats.
-  compute::LabelKind label_kind() const { return traits_.label_kind; }
+  compute::LabelKind label_kind() const { return traits.label_kind; }
   // Returns the number of classes for data with classes (IDX: the largest label of the whole file +
   // 1, so that a part of a file has the same count), and the number of floats of a target for other
   // data.
-  int64_t label_count() const { return traits_.label_count; }
+  int64_t label_count() const { return traits.label_count; }
   // Returns the number of classes that objects may have; 0 if it is not known, or for other labels.
-  int64_t object_classes() const { return traits_.object_classes; }
+  int64_t object_classes() const { return traits.object_classes; }
   // Returns what getting a sample takes, if no stage changes it.
-  Effort effort() const { return traits_.effort; }
+  Effort effort() const { return traits.effort; }
   // Returns the features of all samples, one after the other; empty if samples are made.
-  std::span<const std::byte> stored() const { return traits_.stored; }
+  std::span<const std::byte> stored() const { return traits.stored; }
 
   // If samples have objects, throws Invalid if no sample has an object to learn.
   virtual void require_objects() const {}
@@ -89,9 +89,9 @@ class Dataset {
     Effort effort = Effort::work;
     std::span<const std::byte> stored = {};
   };
-  explicit Dataset(Traits traits) : traits_(std::move(traits)) {}
+  explicit Dataset(Traits common) : traits(std::move(common)) {}
 
-  Traits traits_;
+  Traits traits;
 };
 
 // Throws Invalid, "label 12 of sample 7 of FILE is out of range for 10 classes (0 to 9)", where a

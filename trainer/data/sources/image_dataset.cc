@@ -60,10 +60,10 @@ ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSe
   }
   using detection::ObjectList;
   if (has_objects()) {
-    traits_.label_count = static_cast<int64_t>(ObjectList::floats(ObjectList::kMost));
-    traits_.object_classes = labels.classes;
+    traits.label_count = static_cast<int64_t>(ObjectList::floats(ObjectList::kMost));
+    traits.object_classes = labels.classes;
   } else {
-    traits_.label_count = labels.classes > 0 ? labels.classes : std::ranges::max(labels_) + 1;
+    traits.label_count = labels.classes > 0 ? labels.classes : std::ranges::max(labels_) + 1;
   }
 }
 

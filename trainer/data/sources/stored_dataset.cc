@@ -21,7 +21,7 @@ StoredDataset::StoredDataset(Samples samples)
                                                                         : Effort::waiting}),
       samples_(std::move(samples)),
       sample_bytes_(format().bytes()) {
-  traits_.stored = samples_.features.bytes().first(size() * sample_bytes_);
+  traits.stored = samples_.features.bytes().first(size() * sample_bytes_);
 }
 
 std::string StoredDataset::describe(uint64_t sample) const {

@@ -225,7 +225,7 @@ TEST(FeedTest, CopiesAtMostSoMuchAheadAsIsSensible) {
 // Samples that are work to make. fill() waits for a second thread, as long as none has come.
 class Meeting : public data::StoredDataset {
  public:
-  Meeting() : StoredDataset(numbered()) { traits_.effort = data::Effort::work; }
+  Meeting() : StoredDataset(numbered()) { traits.effort = data::Effort::work; }
   void fill(const data::Use& use, const data::Augmentation& augmentation, data::Sample& workspace,
             data::Row& row) const override {
     {
