@@ -11,7 +11,6 @@
 #include "trainer/images/bounds.h"
 #include "trainer/images/bytes.h"
 #include "trainer/images/exif.h"
-#include "trainer/images/jpeg_header.h"
 #include "trainer/images/png_codec.h"
 
 namespace muster::images {
@@ -25,7 +24,7 @@ bool is_png(Bytes bytes) {
   return begins_with(bytes, "\x89PNG\r\n\x1a\n");
 }
 
-Invalid unknown_format(Bytes bytes, std::string_view name) {
+Invalid unknown_format(Bytes bytes, const Name& name) {
   std::string found = bytes.empty() ? "no bytes" : "bytes that begin with";
   for (const std::byte b : bytes.first(std::min<size_t>(bytes.size(), 8))) {
     found += fmt::format(" {:02x}", std::to_integer<int>(b));
@@ -127,21 +126,21 @@ void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, bool inverted, Image& image) 
 
 }  // namespace
 
-void check_pixels(const ImageSize& size, uint64_t most_pixels, std::string_view name) {
+void check_pixels(const ImageSize& size, uint64_t most_pixels, const Name& name) {
   if (size.height <= most_pixels / size.width) return;
   throw Invalid(
       fmt::format("{}: expected an image of at most {} pixels, found {}x{} (height x width)", name,
                   most_pixels, size.height, size.width));
 }
 
-void check_data(const ImageSize& size, uint64_t least, uint64_t found, std::string_view name) {
+void check_data(const ImageSize& size, uint64_t least, uint64_t found, const Name& name) {
   if (found >= least) return;
   throw Invalid(fmt::format(
       "{}: truncated image: expected at least {} bytes for {}x{} pixels (height x width), found {}",
       name, least, size.height, size.width, found));
 }
 
-ImageView Decoder::decode(Bytes bytes, std::string_view name, const DecodeOptions& options,
+ImageView Decoder::decode(Bytes bytes, const Name& name, const DecodeOptions& options,
                           Image& image) {
   oddity_.clear();
   if (is_jpeg(bytes)) {
@@ -154,17 +153,16 @@ ImageView Decoder::decode(Bytes bytes, std::string_view name, const DecodeOption
   return image.view(part.top, part.left, part.height, part.width);
 }
 
-void Decoder::decode_png_turned(Bytes bytes, std::string_view name, uint64_t most_pixels,
-                                Image& image) {
+void Decoder::decode_png_turned(Bytes bytes, const Name& name, uint64_t most_pixels, Image& image) {
   const int orientation = decode_png(bytes, name, most_pixels, image, rows_);
   if (orientation == 1) return;
   std::swap(image, scratch_);
   turn(scratch_, orientation, image);
 }
 
-void Decoder::decode_jpeg(Bytes bytes, std::string_view name, const DecodeOptions& options,
+void Decoder::decode_jpeg(Bytes bytes, const Name& name, const DecodeOptions& options,
                           Image& image) {
-  const JpegHeader header = read_jpeg_header(bytes, name);
+  const JpegHeader& header = jpeg_.open(bytes, name);
   check_pixels(seen_size(header), options.most_pixels, name);
   check_data(seen_size(header), header.least_bytes, bytes.size(), name);
   const int divisor = divisor_for(header, options);
@@ -174,8 +172,7 @@ void Decoder::decode_jpeg(Bytes bytes, std::string_view name, const DecodeOption
   decoded.resize(part.height, part.width);
   const bool cmyk = header.components == 4;
   if (cmyk) cmyk_.resize(decoded.height * decoded.width * 4);
-  oddity_ =
-      jpeg_.read(bytes, name, {header, divisor, part}, cmyk ? cmyk_.data() : decoded.pixels.data());
+  oddity_ = jpeg_.read(divisor, part, name, cmyk ? cmyk_.data() : decoded.pixels.data());
   if (cmyk) cmyk_to_rgb(cmyk_, header.inverted, decoded);
   if (header.orientation != 1) turn(decoded, header.orientation, image);
 }
@@ -184,14 +181,18 @@ ImageSize ImageHeader::seen() const {
   return turns_sideways(orientation) ? ImageSize{stored.width, stored.height} : stored;
 }
 
-ImageHeader read_header(Bytes bytes, std::string_view name) {
+ImageHeader Decoder::header(Bytes bytes, const Name& name) {
   if (is_png(bytes)) return read_png_header(bytes, name);
   if (!is_jpeg(bytes)) throw unknown_format(bytes, name);
-  const JpegHeader header = read_jpeg_header(bytes, name);
+  const JpegHeader& header = jpeg_.open(bytes, name);
   return {{header.height, header.width}, header.orientation};
 }
 
-ImageSize read_size(Bytes bytes, std::string_view name) {
+ImageHeader read_header(Bytes bytes, const Name& name) {
+  return Decoder().header(bytes, name);
+}
+
+ImageSize read_size(Bytes bytes, const Name& name) {
   return read_header(bytes, name).seen();
 }
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trainer/images/crop.h"
 #include "trainer/images/image.h"
 #include "trainer/images/jpeg_codec.h"
+#include "trainer/images/name.h"
 
 namespace muster::images {
 
@@ -57,16 +57,18 @@ class Decoder {
   // Returns the pixels of the window, in the memory of `image`; without a window, `image` is the
   // whole image. If the image is decoded at a smaller size (needed_height), the window's borders
   // are moved outward to whole pixels.
-  ImageView decode(std::span<const std::byte> bytes, std::string_view name,
-                   const DecodeOptions& options, Image& image);
+  ImageView decode(std::span<const std::byte> bytes, const Name& name, const DecodeOptions& options,
+                   Image& image);
+  // Reads only the header. Throws Invalid like decode().
+  ImageHeader header(std::span<const std::byte> bytes, const Name& name);
   // Returns what is irregular about the last image that was decoded; empty: nothing.
   const std::string& oddity() const { return oddity_; }
 
  private:
-  void decode_jpeg(std::span<const std::byte> bytes, std::string_view name,
-                   const DecodeOptions& options, Image& image);
-  void decode_png_turned(std::span<const std::byte> bytes, std::string_view name,
-                         uint64_t most_pixels, Image& image);
+  void decode_jpeg(std::span<const std::byte> bytes, const Name& name, const DecodeOptions& options,
+                   Image& image);
+  void decode_png_turned(std::span<const std::byte> bytes, const Name& name, uint64_t most_pixels,
+                         Image& image);
 
   JpegReader jpeg_;
   Image scratch_;                     // the image before it is turned
@@ -75,9 +77,9 @@ class Decoder {
   std::string oddity_;
 };
 
-// Read only the header. read_header() returns the stored size and EXIF's orientation; read_size()
-// returns the full size as it is seen. Both throw Invalid like Decoder.
-ImageHeader read_header(std::span<const std::byte> bytes, std::string_view name);
-ImageSize read_size(std::span<const std::byte> bytes, std::string_view name);
+// Read only the header, with a decoder of their own. read_size() returns the full size as it is
+// seen. Both throw Invalid like Decoder.
+ImageHeader read_header(std::span<const std::byte> bytes, const Name& name);
+ImageSize read_size(std::span<const std::byte> bytes, const Name& name);
 
 }  // namespace muster::images

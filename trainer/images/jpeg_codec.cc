@@ -12,12 +12,14 @@
 #include <string>
 
 #include "common/error.h"
+#include "trainer/images/bytes.h"
 
 namespace muster::images {
 namespace {
 
 // Limit for a progressive file: each scan costs a pass over the whole image.
 constexpr int kMostScans = 500;
+constexpr int kExifMarker = JPEG_APP0 + 1;
 
 // libjpeg leaves a failed call by longjmp. Therefore the functions that call libjpeg have no local
 // object with a destructor, and report errors by these messages.
@@ -83,6 +85,44 @@ Region region_around(const Window& part, const jpeg_decompress_struct& jpeg, int
           static_cast<JDIMENSION>(left), static_cast<JDIMENSION>(right - left)};
 }
 
+// Checks the frame header, which the library has read even if it refuses what follows.
+void check_frame(const jpeg_decompress_struct& jpeg, const Name& name) {
+  if (jpeg.data_precision != 8)
+    throw Invalid(
+        fmt::format("{}: expected a JPEG of 8 bits a sample, found {}", name, jpeg.data_precision));
+  if (jpeg.image_height == 0 || jpeg.image_width == 0)
+    throw Invalid(
+        fmt::format("{}: expected a JPEG of at least 1x1 pixels, found {}x{} (height x width)",
+                    name, jpeg.image_height, jpeg.image_width));
+  if (jpeg.num_components != 1 && jpeg.num_components != 3 && jpeg.num_components != 4)
+    throw Invalid(fmt::format("{}: expected a JPEG of 1, 3 or 4 components, found {}", name,
+                              jpeg.num_components));
+}
+
+int orientation_of(const jpeg_decompress_struct& jpeg) {
+  int orientation = 1;
+  for (const jpeg_marker_struct* at = jpeg.marker_list; at != nullptr; at = at->next) {
+    const Bytes segment = std::as_bytes(std::span(at->data, at->data_length));
+    if (at->marker == kExifMarker && begins_with(segment, std::string_view("Exif\0\0", 6)))
+      orientation = exif_orientation(segment.subspan(6));
+  }
+  return orientation;
+}
+
+uint64_t least_bytes_of(const jpeg_decompress_struct& jpeg) {
+  if (jpeg.arith_code != 0) return 0;
+  uint64_t blocks = 1, unit = 1;  // blocks of a coding unit (MCU), and blocks in its area
+  if (jpeg.num_components > 1) {
+    blocks = 0;
+    for (int c = 0; c < jpeg.num_components; ++c)
+      blocks += static_cast<uint64_t>(jpeg.comp_info[c].h_samp_factor) *
+                static_cast<uint64_t>(jpeg.comp_info[c].v_samp_factor);
+    unit = static_cast<uint64_t>(jpeg.max_h_samp_factor) *
+           static_cast<uint64_t>(jpeg.max_v_samp_factor);
+  }
+  return uint64_t{jpeg.image_height} * jpeg.image_width / (DCTSIZE2 * unit) * blocks / 8;
+}
+
 }  // namespace
 
 struct JpegReader::Library {
@@ -101,6 +141,7 @@ struct JpegReader::Library {
   bool create() {
     if (setjmp(complaints.out) != 0) return false;
     jpeg_create_decompress(&jpeg);
+    jpeg_save_markers(&jpeg, kExifMarker, 0xffff);
     return true;
   }
 
@@ -112,22 +153,21 @@ struct JpegReader::Library {
   }
 
   // Returns false if the region to decode is not known; else sets `region`.
-  bool start(const Request& request, Region& region) {
+  bool start(int divisor, const Window& part, Region& region) {
     if (setjmp(complaints.out) != 0) return false;
     jpeg.scale_num = 1;
-    jpeg.scale_denom = static_cast<unsigned>(request.divisor);
-    jpeg.out_color_space = request.header.components == 4 ? JCS_CMYK : JCS_RGB;
+    jpeg.scale_denom = static_cast<unsigned>(divisor);
+    jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&jpeg);
-    region = region_around(request.part, jpeg, request.divisor);
+    region = region_around(part, jpeg, divisor);
     if (region.width < jpeg.output_width) jpeg_crop_scanline(&jpeg, &region.left, &region.width);
     if (region.top > 0) jpeg_skip_scanlines(&jpeg, region.top);
     return true;
   }
 
   // Reads the part's rows through `row`, and to the end of the file.
-  bool read_rows(const Request& request, const Region& region, uint8_t* row, uint8_t* pixels) {
+  bool read_rows(const Window& part, const Region& region, uint8_t* row, uint8_t* pixels) {
     if (setjmp(complaints.out) != 0) return false;
-    const Window& part = request.part;
     const auto pixel = static_cast<size_t>(jpeg.output_components);
     const size_t bytes = part.width * pixel;
     while (jpeg.output_scanline < part.top + part.height) {
@@ -154,27 +194,36 @@ struct JpegReader::Library {
 JpegReader::JpegReader() : library_(std::make_unique<Library>()) {}
 JpegReader::~JpegReader() = default;
 
-std::string JpegReader::read(std::span<const std::byte> bytes, std::string_view name,
-                             const Request& request, uint8_t* pixels) {
+const JpegHeader& JpegReader::open(std::span<const std::byte> bytes, const Name& name) {
   Library& library = *library_;
   jpeg_decompress_struct& jpeg = library.jpeg;
-  const JpegHeader& header = request.header;
   jpeg_abort_decompress(&jpeg);  // cleans up after an error
   library.complaints.message[0] = library.complaints.oddity[0] = '\0';
-  bool is_read = library.read_header(bytes);
-  // The library would allocate memory for another size.
-  if (is_read && (jpeg.image_height != header.height || jpeg.image_width != header.width))
-    throw Invalid(fmt::format(
-        "{}: damaged JPEG: expected one frame, of {}x{} pixels (height x width), found another of "
-        "{}x{}",
-        name, header.height, header.width, jpeg.image_height, jpeg.image_width));
+  jpeg.num_components = 0;  // until the library has read a frame header
+  const bool is_read = library.read_header(bytes);
+  if (jpeg.num_components > 0) check_frame(jpeg, name);
+  if (!is_read)
+    throw Invalid(fmt::format("{}: damaged JPEG of {} bytes: {}", name, bytes.size(),
+                              library.complaints.message.data()));
+  bytes_ = bytes.size();
+  header_ = {.height = jpeg.image_height,
+             .width = jpeg.image_width,
+             .components = jpeg.num_components,
+             .inverted = jpeg.saw_Adobe_marker != 0,
+             .orientation = orientation_of(jpeg),
+             .least_bytes = least_bytes_of(jpeg)};
+  return header_;
+}
+
+std::string JpegReader::read(int divisor, const Window& part, const Name& name, uint8_t* pixels) {
+  Library& library = *library_;
   Region region;
-  is_read = is_read && library.start(request, region);
-  if (is_read) row_.resize(region.width * static_cast<size_t>(jpeg.output_components));
-  is_read = is_read && library.read_rows(request, region, row_.data(), pixels);
+  bool is_read = library.start(divisor, part, region);
+  if (is_read) row_.resize(region.width * static_cast<size_t>(library.jpeg.output_components));
+  is_read = is_read && library.read_rows(part, region, row_.data(), pixels);
   if (is_read && library.complaints.message[0] == '\0') return library.complaints.oddity.data();
   throw Invalid(fmt::format("{}: damaged JPEG of {}x{} pixels (height x width), {} bytes: {}", name,
-                            header.height, header.width, bytes.size(),
+                            header_.height, header_.width, bytes_,
                             library.complaints.message.data()));
 }
 

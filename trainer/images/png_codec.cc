@@ -46,7 +46,7 @@ void take_bytes(png_structp png, png_bytep out, size_t count) {
 
 class Reader {
  public:
-  Reader(Bytes bytes, std::string_view name)
+  Reader(Bytes bytes, const Name& name)
       : source_{bytes.data(), bytes.size()}, size_(bytes.size()), name_(name) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &failure_, keep_message, ignore_warning);
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
@@ -125,7 +125,7 @@ class Reader {
 
   Source source_;
   size_t size_;
-  std::string_view name_;
+  const Name& name_;
   Failure failure_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
@@ -154,13 +154,13 @@ bool write(png_structp png, png_infop info, const ImageView& image, int level, s
 
 }  // namespace
 
-ImageHeader read_png_header(Bytes bytes, std::string_view name) {
+ImageHeader read_png_header(Bytes bytes, const Name& name) {
   Reader reader(bytes, name);
   const ImageSize stored = reader.header();
   return {stored, reader.orientation()};
 }
 
-int decode_png(Bytes bytes, std::string_view name, uint64_t most_pixels, Image& image,
+int decode_png(Bytes bytes, const Name& name, uint64_t most_pixels, Image& image,
                std::vector<unsigned char*>& rows) {
   Reader reader(bytes, name);
   const ImageSize size = reader.header();

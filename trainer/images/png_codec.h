@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trainer/images/decode.h"
 #include "trainer/images/image.h"
+#include "trainer/images/name.h"
 
 namespace muster::images {
 
@@ -16,9 +16,9 @@ namespace muster::images {
 
 // Decodes the pixels as they are stored. Returns EXIF's orientation, from 1 to 8, by which the
 // pixels must be turned. `rows` is memory that is kept from image to image.
-int decode_png(std::span<const std::byte> bytes, std::string_view name, uint64_t most_pixels,
+int decode_png(std::span<const std::byte> bytes, const Name& name, uint64_t most_pixels,
                Image& image, std::vector<unsigned char*>& rows);
 
-ImageHeader read_png_header(std::span<const std::byte> bytes, std::string_view name);
+ImageHeader read_png_header(std::span<const std::byte> bytes, const Name& name);
 
 }  // namespace muster::images

@@ -118,15 +118,15 @@ void check_labels(const data::Dataset& dataset, const std::string& name,
 void check_dataset(const data::Dataset& dataset, const std::string& name,
                    compute::ModelSpec& model) {
   if (dataset.size() == 0) throw Invalid("data." + name + ": expected samples, found none");
-  const std::optional<int64_t> width = compute::element_count(dataset.sample_shape());
+  const std::optional<int64_t> width = compute::element_count(dataset.format().shape);
   if (!width)
     throw Invalid("data." + name + ": expected samples with " + compute::kCountable + ", found " +
-                  compute::to_string(dataset.sample_shape()));
-  if (model.input_shape.empty()) model.input_shape = dataset.sample_shape();
+                  compute::to_string(dataset.format().shape));
+  if (model.input_shape.empty()) model.input_shape = dataset.format().shape;
   if (compute::element_count(model.input_shape) != width)
     throw Invalid("data." + name + ": model \"" + model.name + "\" expects samples of " +
                   compute::to_string(model.input_shape) + ", found " +
-                  compute::to_string(dataset.sample_shape()));
+                  compute::to_string(dataset.format().shape));
   check_labels(dataset, name, model);
 }
 

@@ -38,7 +38,7 @@ constexpr const char* kClassText = "image/object/class/text";
 // The features of one example by their names. A feature that is not there reads as an empty list.
 class ExampleReader::Features {
  public:
-  void parse(std::string_view bytes, std::string_view name) {
+  void parse(std::string_view bytes, const images::Name& name) {
     name_ = name;
     if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
         !example_.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -92,14 +92,14 @@ class ExampleReader::Features {
     return feature;
   }
 
-  std::string_view name_;
+  images::Name name_{""};
   tfexample::Example example_;
 };
 
 ExampleReader::ExampleReader() : features_(std::make_unique<Features>()) {}
 ExampleReader::~ExampleReader() = default;
 
-void ExampleReader::read(std::string_view bytes, std::string_view name, const LabelMap* labels,
+void ExampleReader::read(std::string_view bytes, const images::Name& name, const LabelMap* labels,
                          DetectionExample& example) {
   Features& features = *features_;
   features.parse(bytes, name);
@@ -169,7 +169,7 @@ void ExampleReader::read(std::string_view bytes, std::string_view name, const La
   example.problems = images::keep_usable(example.boxes);
 }
 
-void ExampleReader::read(std::string_view bytes, std::string_view name,
+void ExampleReader::read(std::string_view bytes, const images::Name& name,
                          ClassificationExample& example, const ClassificationKeys& keys) {
   Features& features = *features_;
   features.parse(bytes, name);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/images/box.h"
+#include "trainer/images/name.h"
 #include "trainer/records/label_map.h"
 
 namespace muster::records {
@@ -50,10 +51,10 @@ class ExampleReader {
   // With a label map, a box gets the id of its image/object/class/text, or, if the example has no
   // texts, its image/object/class/label; text or label must be in the map. Without a label map it
   // gets its label, which must be at least 1.
-  void read(std::string_view bytes, std::string_view name, const LabelMap* labels,
+  void read(std::string_view bytes, const images::Name& name, const LabelMap* labels,
             DetectionExample& example);
 
-  void read(std::string_view bytes, std::string_view name, ClassificationExample& example,
+  void read(std::string_view bytes, const images::Name& name, ClassificationExample& example,
             const ClassificationKeys& keys = {});
 
  private:

@@ -27,8 +27,8 @@ const char* compression_of(const std::array<char, kHeaderBytes>& header) {
 
 }  // namespace
 
-std::string RecordFile::where(uint64_t number, uint64_t offset) const {
-  return fmt::format("{}: record {} at byte {}", path().string(), number, offset);
+std::string name_of(const std::filesystem::path& file, uint64_t number, uint64_t offset) {
+  return fmt::format("{}: record {} at byte {}", file.string(), number, offset);
 }
 
 std::vector<Place> RecordFile::index() const {
@@ -41,7 +41,7 @@ std::vector<Place> RecordFile::index(const OnDamage& on_damage) const {
   for (uint64_t offset = 0; offset < size;) {
     if (size - offset < kOverhead) {
       on_damage(fmt::format("{}: truncated: expected at least {} bytes, found {}",
-                            where(places.size(), offset), kOverhead, size - offset));
+                            name_of(path(), places.size(), offset), kOverhead, size - offset));
       break;
     }
     std::array<char, kHeaderBytes> header{};
@@ -60,8 +60,8 @@ std::vector<Place> RecordFile::index(const OnDamage& on_damage) const {
     const std::string found = length ? fmt::format("truncated: expected {} bytes of data, found {}",
                                                    *length, size - offset - kOverhead)
                                      : "damaged: the length does not fit its checksum";
-    on_damage(fmt::format("{}: {}; {} bytes are skipped", where(places.size(), offset), found,
-                          next - offset));
+    on_damage(fmt::format("{}: {}; {} bytes are skipped", name_of(path(), places.size(), offset),
+                          found, next - offset));
     offset = next;
   }
   return places;
@@ -91,14 +91,14 @@ void RecordFile::read(const Place& place, uint64_t number, std::string& bytes) c
   try {
     file_.read_at(place.offset + kHeaderBytes, std::as_writable_bytes(std::span(bytes)));
   } catch (const Invalid& error) {
-    throw Invalid(fmt::format("{}: {}", where(number, place.offset), error.what()));
+    throw Invalid(fmt::format("{}: {}", name_of(path(), number, place.offset), error.what()));
   }
   std::array<char, kFooterBytes> footer{};
   std::copy_n(bytes.end() - kFooterBytes, kFooterBytes, footer.begin());
   bytes.resize(place.length);
   if (!footer_fits(bytes, footer)) {
     throw Invalid(fmt::format("{}: damaged: {} bytes of data do not fit their checksum",
-                              where(number, place.offset), place.length));
+                              name_of(path(), number, place.offset), place.length));
   }
 }
 

@@ -19,6 +19,9 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+// Returns the name of a record for messages: "FILE: record 7 at byte 1234".
+std::string name_of(const std::filesystem::path& file, uint64_t number, uint64_t offset);
+
 // A TFRecord file, read at any place and by any number of threads. A length is used only if its
 // checksum is right and the file is long enough, so the reader never allocates more memory than the
 // file's size.
@@ -47,7 +50,6 @@ class RecordFile {
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:
-  std::string where(uint64_t number, uint64_t offset) const;
   uint64_t next_header(uint64_t offset) const;
 
   InputFile file_;

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "common/documents/json.h"
-#include "trainer/data/batches/augmentation.h"
 #include "trainer/data/sources/source.h"
-#include "trainer/data/stages/stage.h"
 #include "trainer/spec/data_source.h"
 
 namespace muster::data {
@@ -31,13 +29,15 @@ void measure(const char* files, const char* label_map) {
                          {"offset", -1}}}};
   const auto dataset = open_dataset(spec::to_source(source, false));
   const Augmentation augmentation({spec::Flip{}, spec::SsdRandomCrop{}}, 1);
-  std::vector<std::byte> features(dataset->sample_bytes());
+  std::vector<std::byte> features(dataset->format().bytes());
+  std::vector<float> target(static_cast<size_t>(dataset->label_count()));
+  Row row{.features_memory = features.data(), .target_memory = target.data()};
   Sample workspace;
   uint64_t done = 0;
   double begin = 0, seconds = 0;
   for (uint64_t position = 0; seconds < 8; ++position) {
-    augmentation.apply(*dataset, position % dataset->size(), 0, position, features.data(),
-                       workspace);
+    dataset->fill({.sample = position % dataset->size(), .position = position}, augmentation,
+                  workspace, row);
     if (position == 2 * dataset->size()) begin = seconds_now();  // all before is warming up
     if (begin == 0) continue;
     seconds = seconds_now() - begin;

@@ -12,26 +12,23 @@ namespace muster::data {
 
 BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features, int threads)
     : dataset_(dataset),
-      sample_bytes_(dataset.sample_bytes()),
+      sample_bytes_(dataset.format().bytes()),
+      target_floats_(static_cast<size_t>(dataset.label_count())),
       samples_(static_cast<size_t>(most_rows)),
       features_(static_cast<size_t>(most_rows)),
       positions_(static_cast<size_t>(most_rows)),
       benches_(static_cast<size_t>(threads)) {
   if (threads > 1) team_ = std::make_unique<host::Team>(threads, /*exclusive=*/false);
-  if (features == Features::copied || dataset.made_on_use())
-    copies_ = Storage(features_.size() * sample_bytes_);
-  const auto label_count = static_cast<size_t>(dataset.label_count());
+  const bool is_made = dataset.effort() == Effort::work;
+  if (features == Features::copied || is_made) copies_ = Storage(features_.size() * sample_bytes_);
   if (dataset.label_kind() == compute::LabelKind::classes)
     labels_.resize(features_.size());
-  else if (label_count > 0)
+  else if (target_floats_ > 0)
     targets_.resize(features_.size());
-  if (dataset.label_kind() == compute::LabelKind::objects) {
-    objects_.resize(features_.size() * label_count);
-    for (size_t row = 0; row < targets_.size(); ++row) targets_[row] = &objects_[row * label_count];
-  }
-  batch_.type = dataset.element_type();
-  batch_.scale = dataset.scale();
-  batch_.offset = dataset.offset();
+  if (is_made) target_copies_.resize(targets_.size() * target_floats_);
+  batch_.type = dataset.format().type;
+  batch_.scale = dataset.format().scale;
+  batch_.offset = dataset.format().offset;
 }
 
 void BatchBuffer::plan(size_t row, uint64_t sample, uint64_t position) {
@@ -79,56 +76,14 @@ void BatchBuffer::load_together(const Augmentation& augmentation) {
 void BatchBuffer::load_row(const Augmentation& augmentation, size_t row, Workbench& bench) {
   WatchedWork::beat();
   const std::span<std::byte> copies = copies_.bytes();
-  uint64_t sample = samples_[row];
-  if (copies.empty()) {
-    features_[row] = dataset_.features(sample);
-  } else {
-    std::byte* copy = &copies[row * sample_bytes_];
-    sample = make(augmentation, row, copy, bench.sample);
-    features_[row] = copy;
-  }
-  if (!labels_.empty())
-    labels_[row] = dataset_.made_on_use() ? bench.sample.label : dataset_.label(sample);
-  if (!objects_.empty())
-    write_boxes(row, bench);
-  else if (!targets_.empty())
-    targets_[row] = dataset_.target(sample);
-}
-
-// Writes the objects that the stages have left to the row's target.
-void BatchBuffer::write_boxes(size_t row, Workbench& bench) {
-  const Sample& sample = bench.sample;
-  bench.found.clear();
-  for (const images::Box& box : sample.boxes) {
-    const auto height = static_cast<float>(sample.original.height);
-    const auto width = static_cast<float>(sample.original.width);
-    const float area = box.area > 0 ? box.area : box.height() * height * box.width() * width;
-    bench.found.push_back(
-        {{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
-  }
-  const auto floats = static_cast<size_t>(dataset_.label_count());
-  detection::write_objects(static_cast<float>(sample.original.height),
-                           static_cast<float>(sample.original.width), bench.found,
-                           std::span(objects_).subspan(row * floats, floats));
-}
-
-// Makes the row's sample or, if it is damaged, the next undamaged sample of its shard. Returns the
-// sample's index. So neither the epoch's order nor any other sample depends on the thread that
-// finds the damage.
-uint64_t BatchBuffer::make(const Augmentation& augmentation, size_t row, std::byte* copy,
-                           Sample& workspace) {
-  uint64_t sample = samples_[row];
-  for (uint64_t tried = 1;; ++tried) {
-    try {
-      augmentation.apply(dataset_, sample, batch_.epoch, positions_[row], copy, workspace);
-      if (!workspace.oddity.empty()) dataset_.report_odd(sample, workspace.oddity);
-      return sample;
-    } catch (const Invalid& error) {
-      dataset_.report_corrupt(sample, error.what());
-      if (tried == shard_.samples) throw;
-    }
-    sample = shard_.begin + (sample + 1 - shard_.begin) % shard_.samples;
-  }
+  Row filled;
+  if (!copies.empty()) filled.features_memory = &copies[row * sample_bytes_];
+  if (!target_copies_.empty()) filled.target_memory = &target_copies_[row * target_floats_];
+  dataset_.fill({samples_[row], batch_.epoch, positions_[row], shard_}, augmentation, bench.sample,
+                filled);
+  features_[row] = filled.features;
+  if (!labels_.empty()) labels_[row] = filled.label;
+  if (!targets_.empty()) targets_[row] = filled.target;
 }
 
 Batcher::Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed,

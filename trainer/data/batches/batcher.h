@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "trainer/compute/engine.h"
-#include "trainer/data/batches/augmentation.h"
 #include "trainer/data/files/storage.h"
 #include "trainer/data/order/epoch_order.h"
 #include "trainer/data/order/shards.h"
 #include "trainer/data/sources/dataset.h"
-#include "trainer/detection/objects.h"
+#include "trainer/data/stages/augmentation.h"
 #include "trainer/host/team.h"
 
 namespace muster::data {
@@ -39,25 +38,23 @@ class BatchBuffer {
   void finish(uint64_t epoch, size_t rows, const Shards::Held& shard);
   // The memory in which one thread makes a sample.
   struct Workbench {
-    Sample sample;                         // workspace of the stages
-    std::vector<detection::Object> found;  // the sample's objects
-    std::exception_ptr failure;            // the error of the thread's part of a batch
+    Sample sample;               // workspace of the data set
+    std::exception_ptr failure;  // the error of the thread's part of a batch
   };
   void load(const Augmentation& augmentation);
   void load_together(const Augmentation& augmentation);
   void load_row(const Augmentation& augmentation, size_t row, Workbench& bench);
-  uint64_t make(const Augmentation& augmentation, size_t row, std::byte* copy, Sample& workspace);
-  void write_boxes(size_t row, Workbench& bench);
 
   const Dataset& dataset_;
   const uint64_t sample_bytes_;
-  Storage copies_;      // empty: features in place
-  Shards::Held shard_;  // the shard of the samples
+  const size_t target_floats_;  // number of floats of a target, if there are targets
+  Storage copies_;              // empty: features in place
+  Shards::Held shard_;          // the shard of the samples
   std::vector<uint64_t> samples_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
   std::vector<const float*> targets_;
-  std::vector<float> objects_;  // the targets of objects, row by row
+  std::vector<float> target_copies_;  // row by row; empty: targets in place
   std::vector<uint64_t> positions_;
   compute::Batch batch_;
   std::vector<Workbench> benches_;    // one for each thread

@@ -31,12 +31,13 @@ void CocoImages::read(uint64_t image, EncodedImage& to) const {
   to.boxes = labelled.boxes;
   to.problems = {};
   to.oddity.clear();
+  const images::Name named = [&] { return name(image); };
   if (labelled.height > 0) {
-    fit_boxes(labelled.height, labelled.width, name(image), to);
+    fit_boxes(labelled.height, labelled.width, named, to);
     return;
   }
   if (to.boxes.empty()) return;
-  const auto [height, width] = images::read_size(std::as_bytes(std::span(to.bytes)), name(image));
+  const auto [height, width] = images::read_size(std::as_bytes(std::span(to.bytes)), named);
   for (images::Box& box : to.boxes) {
     box.ymin /= static_cast<float>(height);
     box.ymax /= static_cast<float>(height);

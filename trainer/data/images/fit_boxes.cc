@@ -8,7 +8,7 @@
 
 namespace muster::data {
 
-void fit_boxes(int64_t height, int64_t width, std::string_view name, EncodedImage& image) {
+void fit_boxes(int64_t height, int64_t width, const images::Name& name, EncodedImage& image) {
   if (image.boxes.empty() || height <= 0 || width <= 0) return;
   const images::ImageHeader header =
       images::read_header(std::as_bytes(std::span(image.bytes)), name);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "trainer/data/images/image_set.h"
+#include "trainer/images/name.h"
 
 namespace muster::data {
 
@@ -12,6 +12,6 @@ namespace muster::data {
 // only the stored picture. Sizes that fit neither picture become the image's oddity; a size of 0 or
 // less means unknown. Reads the picture's header. Throws Invalid, beginning with `name`, if the
 // header is damaged.
-void fit_boxes(int64_t height, int64_t width, std::string_view name, EncodedImage& image);
+void fit_boxes(int64_t height, int64_t width, const images::Name& name, EncodedImage& image);
 
 }  // namespace muster::data

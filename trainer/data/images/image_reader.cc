@@ -19,8 +19,8 @@ void copy(const images::Image& image, std::vector<std::byte>& pixels) {
 
 }  // namespace
 
-void ImageReader::open(std::span<const std::byte> bytes, std::string_view name) {
-  size_ = images::read_size(bytes, name);
+void ImageReader::open(std::span<const std::byte> bytes, const images::Name& name) {
+  size_ = decoder_.header(bytes, name).seen();
   bytes_ = bytes;
   name_ = name;
   window_ = {0, 0, size_.height, size_.width};
@@ -37,7 +37,7 @@ std::string ImageReader::read(size_t height, size_t width, std::vector<std::byte
   options.window = window_;
   resizer_.resize(decoder_.decode(bytes_, name_, options, decoded_), height, width, resized_);
   copy(resized_, pixels);
-  return decoder_.oddity().empty() ? "" : name_ + ": " + decoder_.oddity();
+  return decoder_.oddity().empty() ? "" : name_.text() + ": " + decoder_.oddity();
 }
 
 void ImageReader::enlarge(const images::Window& part, size_t height, size_t width,

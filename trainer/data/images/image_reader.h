@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trainer/images/crop.h"
 #include "trainer/images/decode.h"
 #include "trainer/images/image.h"
+#include "trainer/images/name.h"
 #include "trainer/images/resize.h"
 
 namespace muster::data {
@@ -19,8 +19,8 @@ namespace muster::data {
 class ImageReader {
  public:
   // Begins with a whole image, and reads its header; `bytes` must live until read(). Throws
-  // Invalid, beginning with `name`, like images::read_size.
-  void open(std::span<const std::byte> bytes, std::string_view name);
+  // Invalid, beginning with `name`, like images::Decoder. A name of text must live until read().
+  void open(std::span<const std::byte> bytes, const images::Name& name);
 
   // Return the size of the current part, in pixels of the file.
   size_t height() const { return window_.height; }
@@ -40,7 +40,7 @@ class ImageReader {
 
  private:
   std::span<const std::byte> bytes_;
-  std::string name_;
+  images::Name name_{""};
   images::ImageSize size_;
   images::Window window_;
   images::Decoder decoder_;

@@ -17,11 +17,6 @@ namespace {
 
 constexpr int64_t kMostClasses = 65536;
 
-std::string name_of(const std::filesystem::path& file, uint64_t number,
-                    const records::Place& place) {
-  return fmt::format("{}: record {} at byte {}", file.string(), number, place.offset);
-}
-
 }  // namespace
 
 std::vector<uint64_t> RecordIndex::samples() const {
@@ -62,14 +57,14 @@ void RecordReader::read(const records::RecordFile& file, const records::Place& p
                         uint64_t number, EncodedImage& image) const {
   std::string bytes;
   file.read(place, number, bytes);
-  const std::string name = name_of(file.path(), number, place);
+  const images::Name name = [&] { return records::name_of(file.path(), number, place.offset); };
   if (source_.labels == compute::LabelKind::objects)
     read_objects(bytes, name, image);
   else
     read_class(bytes, name, image);
 }
 
-void RecordReader::read_class(const std::string& bytes, const std::string& name,
+void RecordReader::read_class(const std::string& bytes, const images::Name& name,
                               EncodedImage& image) const {
   records::ClassificationExample example;
   records::ExampleReader().read(bytes, name, example, {source_.image_key, source_.label_key});
@@ -94,7 +89,7 @@ void RecordReader::read_class(const std::string& bytes, const std::string& name,
   image.label = static_cast<int32_t>(label);
 }
 
-void RecordReader::read_objects(const std::string& bytes, const std::string& name,
+void RecordReader::read_objects(const std::string& bytes, const images::Name& name,
                                 EncodedImage& image) const {
   records::DetectionExample example;
   records::ExampleReader().read(bytes, name, labels(), example);
@@ -142,12 +137,12 @@ std::optional<int32_t> RecordImages::known_label(uint64_t image) const {
 
 std::string RecordImages::name(uint64_t image) const {
   const Record& record = records_[image];
-  return name_of(files_[record.file], record.number, record.place);
+  return records::name_of(files_.path(record.file), record.number, record.place.offset);
 }
 
 void RecordImages::read(uint64_t image, EncodedImage& to) const {
   const Record& record = records_[image];
-  reader_.read(records::RecordFile(files_[record.file]), record.place, record.number, to);
+  reader_.read(*files_.open(record.file), record.place, record.number, to);
 }
 
 std::vector<std::vector<int32_t>> read_labels(const RecordIndex& index,

@@ -7,7 +7,7 @@
 #include "trainer/data/files/file_parts.h"
 #include "trainer/data/images/image_set.h"
 #include "trainer/records/label_map.h"
-#include "trainer/records/record_file.h"
+#include "trainer/records/record_files.h"
 #include "trainer/spec/data_source.h"
 
 namespace muster::data {
@@ -40,8 +40,8 @@ class RecordReader {
             EncodedImage& image) const;
 
  private:
-  void read_class(const std::string& bytes, const std::string& name, EncodedImage& image) const;
-  void read_objects(const std::string& bytes, const std::string& name, EncodedImage& image) const;
+  void read_class(const std::string& bytes, const images::Name& name, EncodedImage& image) const;
+  void read_objects(const std::string& bytes, const images::Name& name, EncodedImage& image) const;
 
   spec::RecordSource source_;
   records::LabelMap labels_;
@@ -76,7 +76,7 @@ class RecordImages : public ImageSet {
     records::Place place;
   };
 
-  const std::vector<std::filesystem::path> files_;
+  const records::RecordFiles files_;
   const RecordReader reader_;
   std::vector<Record> records_;
   std::vector<int32_t> labels_;

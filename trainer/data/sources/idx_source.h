@@ -5,7 +5,7 @@
 
 #include "trainer/data/files/file_parts.h"
 #include "trainer/data/files/idx.h"
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 
 namespace muster::data {
 

@@ -26,11 +26,11 @@ std::vector<std::string> as_utf8(std::vector<std::string> names) {
 }
 
 // Returns what is irregular about an image that is only read when it is used; "" if nothing is.
-std::string oddity_of(const EncodedImage& image, const std::string& name) {
+std::string oddity_of(const EncodedImage& image, const ImageSet& images, uint64_t index) {
   if (!image.oddity.empty() || image.problems == images::BoxProblems()) return image.oddity;
   BoxReport report;
   report.add(image.boxes, image.problems);
-  return name + ": " + report.text();
+  return images.name(index) + ": " + report.text();
 }
 
 }  // namespace
@@ -38,37 +38,36 @@ std::string oddity_of(const EncodedImage& image, const std::string& name) {
 ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
                            ImageLabels labels, bool in_memory,
                            std::unique_ptr<CorruptSamples> corrupt)
-    : images_(std::move(images)),
-      settings_(settings),
-      shape_(settings.shape()),
-      sample_bytes_(static_cast<uint64_t>(settings.height * settings.width * settings.channels)),
-      label_kind_(labels.kind),
-      classes_(labels.classes),
-      class_names_(as_utf8(std::move(labels.names))),
+    : Dataset({.size = images->size(),
+               .format = {settings.shape(), compute::ElementType::uint8, settings.scale,
+                          settings.offset, as_utf8(std::move(labels.names))},
+               .label_kind = labels.kind}),
+      images_(std::move(images)),
       corrupt_(std::move(corrupt)) {
   bool known = true;
-  if (!has_objects()) labels_.resize(images_->size());
+  if (!has_objects()) labels_.resize(size());
   for (uint64_t i = 0; i < labels_.size() && known; ++i) {
     const std::optional<int32_t> label = images_->known_label(i);
     known = label.has_value();
     labels_[i] = label.value_or(0);
   }
-  if (in_memory || (!known && classes_ == 0)) {
-    read_all(in_memory);
+  if (in_memory || (!known && labels.classes == 0)) {
+    read_all(labels.classes, in_memory);
   } else {
     if (!known) labels_.clear();
     boxes_ = images_->boxes();
     if (boxes_) tell(*boxes_);
   }
-  if (classes_ == 0 && !has_objects()) classes_ = std::ranges::max(labels_) + 1;
-}
-
-int64_t ImageDataset::label_count() const {
   using detection::ObjectList;
-  return has_objects() ? static_cast<int64_t>(ObjectList::floats(ObjectList::kMost)) : classes_;
+  if (has_objects()) {
+    traits.label_count = static_cast<int64_t>(ObjectList::floats(ObjectList::kMost));
+    traits.object_classes = labels.classes;
+  } else {
+    traits.label_count = labels.classes > 0 ? labels.classes : std::ranges::max(labels_) + 1;
+  }
 }
 
-void ImageDataset::read_all(bool keep) {
+void ImageDataset::read_all(int64_t classes, bool keep) {
   uint64_t most = 0;
   for (uint64_t i = 0; i < size() && keep; ++i) most += images_->most_bytes(i);
   if (keep) {
@@ -80,10 +79,11 @@ void ImageDataset::read_all(bool keep) {
   boxes_ = images_->boxes();
   const bool known = boxes_.has_value();
   if (!known) boxes_.emplace();
-  std::vector<bool> seen(static_cast<size_t>(classes_));
+  std::vector<bool> seen(static_cast<size_t>(classes));
   // A class whose id is not in the label map has its number as its name.
-  for (size_t i = 0; has_objects() && i < class_names_.size(); ++i)
-    seen[i] = class_names_[i] == std::to_string(i + 1);
+  const std::vector<std::string>& names = format().classes;
+  for (size_t i = 0; has_objects() && i < names.size(); ++i)
+    seen[i] = names[i] == std::to_string(i + 1);
   const auto see = [&](int32_t label) {
     if (static_cast<size_t>(label) < seen.size()) seen[static_cast<size_t>(label)] = true;
   };
@@ -92,14 +92,14 @@ void ImageDataset::read_all(bool keep) {
     try {
       images_->read(i, image);
     } catch (const Invalid& error) {
-      report_corrupt(i, error.what());
+      corrupt_->add(i, error.what());
       continue;
     }
     if (!labels_.empty()) labels_[i] = image.label;
     if (!has_objects()) see(image.label);
     for (const images::Box& box : image.boxes) see(box.label);
     boxes_->add(known ? std::vector<images::Box>() : image.boxes, image.problems);
-    if (!image.oddity.empty()) report_odd(i, image.oddity);
+    if (!image.oddity.empty()) corrupt_->add_odd(i, image.oddity);
     if (!keep || image.bytes.size() > most - end) continue;
     std::memcpy(kept_.bytes().data() + end, image.bytes.data(), image.bytes.size());
     places_[i] = {end, image.bytes.size()};
@@ -108,8 +108,7 @@ void ImageDataset::read_all(bool keep) {
   }
   tell(*boxes_);
   if (images_->known_label(0)) return;  // then missing objects were already reported
-  for (const std::string& note : notes_of_classes(seen, class_names_, first_name()))
-    log::warning(note);
+  for (const std::string& note : notes_of_classes(seen, names, first_name())) log::warning(note);
 }
 
 std::string ImageDataset::first_name() const {
@@ -158,9 +157,46 @@ void ImageDataset::begin(uint64_t index, Sample& sample) const {
     sample.boxes = sample.encoded.boxes;
   }
   if (!has_objects()) sample.label = labels_.empty() ? sample.encoded.label : labels_[index];
-  sample.begin(bytes, describe(index), static_cast<size_t>(settings_.height),
-               static_cast<size_t>(settings_.width), settings_.channels == 1);
-  if (!is_kept) sample.oddity = oddity_of(sample.encoded, describe(index));
+  const std::vector<int64_t>& shape = format().shape;
+  sample.begin(
+      bytes, [this, index] { return describe(index); }, static_cast<size_t>(shape[0]),
+      static_cast<size_t>(shape[1]), format().channels() == 1);
+  if (!is_kept) sample.oddity = oddity_of(sample.encoded, *images_, index);
+}
+
+void ImageDataset::fill(const Use& use, const Augmentation& augmentation, Sample& workspace,
+                        Row& row) const {
+  uint64_t sample = use.sample;
+  for (uint64_t tried = 1;; ++tried) {
+    try {
+      begin(sample, workspace);
+      augmentation.apply(workspace, use.epoch, use.position, row.features_memory);
+      break;
+    } catch (const Invalid& error) {
+      corrupt_->add(sample, error.what());
+      if (tried >= use.shard.samples) throw;
+    }
+    sample = use.shard.begin + (sample + 1 - use.shard.begin) % use.shard.samples;
+  }
+  if (!workspace.oddity.empty()) corrupt_->add_odd(sample, workspace.oddity);
+  row.features = row.features_memory;
+  row.label = workspace.label;
+  if (has_objects()) write_objects(workspace, row.target_memory);
+  row.target = row.target_memory;
+}
+
+// Writes the objects that the stages have left.
+void ImageDataset::write_objects(Sample& sample, float* target) const {
+  const auto height = static_cast<float>(sample.original.height);
+  const auto width = static_cast<float>(sample.original.width);
+  sample.objects.clear();
+  for (const images::Box& box : sample.boxes) {
+    const float area = box.area > 0 ? box.area : box.height() * height * box.width() * width;
+    sample.objects.push_back(
+        {{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
+  }
+  detection::write_objects(height, width, sample.objects,
+                           {target, static_cast<size_t>(label_count())});
 }
 
 int32_t ImageDataset::label(uint64_t index) const {
@@ -168,14 +204,6 @@ int32_t ImageDataset::label(uint64_t index) const {
   EncodedImage image;
   images_->read(index, image);
   return image.label;
-}
-
-void ImageDataset::report_corrupt(uint64_t index, const std::string& why) const {
-  corrupt_->add(index, why);
-}
-
-void ImageDataset::report_odd(uint64_t index, const std::string& what) const {
-  corrupt_->add_odd(index, what);
 }
 
 }  // namespace muster::data

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "common/documents/json.h"
 #include "common/documents/problem.h"
@@ -46,13 +47,14 @@ bool SampleFormat::is_picture() const {
   return type == compute::ElementType::uint8 && is_image && (channels() == 1 || channels() == 3);
 }
 
-std::string SampleFormat::class_name(size_t index) const {
-  return index < classes.size() ? classes[index] : std::to_string(index);
+uint64_t SampleFormat::bytes() const {
+  return std::accumulate(
+      shape.begin(), shape.end(), uint64_t{compute::bytes_of(type)},
+      [](uint64_t bytes, int64_t axis) { return bytes * static_cast<uint64_t>(axis); });
 }
 
-SampleFormat format_of(const Dataset& dataset) {
-  return {dataset.sample_shape(), dataset.element_type(), dataset.scale(), dataset.offset(),
-          dataset.class_names()};
+std::string SampleFormat::class_name(size_t index) const {
+  return index < classes.size() ? classes[index] : std::to_string(index);
 }
 
 SampleFormat format_of(const spec::DataSource& source) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/documents/document.h"
-#include "trainer/data/sources/dataset.h"
+#include "trainer/compute/engine.h"
 #include "trainer/spec/data_source.h"
 
 namespace muster::data {
@@ -21,14 +21,13 @@ struct SampleFormat {
 
   // Whether samples are pictures: bytes of one channel or of three.
   bool is_picture() const;
+  uint64_t bytes() const;  // number of bytes of one sample's features
   int64_t channels() const { return shape.size() > 2 ? shape[2] : 1; }
   // Returns the name of a class, or its number if it has no name.
   std::string class_name(size_t index) const;
 
   bool operator==(const SampleFormat&) const = default;
 };
-
-SampleFormat format_of(const Dataset& dataset);
 
 // Returns the format of a source's samples, for a model from a version of Muster that did not save
 // the format. Throws Invalid if only the source's files tell the format and the files do not exist.

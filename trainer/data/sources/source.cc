@@ -13,7 +13,7 @@
 #include "trainer/data/images/record_images.h"
 #include "trainer/data/sources/idx_source.h"
 #include "trainer/data/sources/image_dataset.h"
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 #include "trainer/data/sources/synthetic.h"
 
 namespace muster::data {
@@ -24,8 +24,8 @@ StorageKind storage_of(const spec::DataSource& source) {
   return source.cache ? StorageKind::memory : StorageKind::temporary_file;
 }
 
-std::unique_ptr<Dataset> in_memory(Samples samples) {
-  return std::make_unique<MemoryDataset>(std::move(samples));
+std::unique_ptr<Dataset> stored(Samples samples) {
+  return std::make_unique<StoredDataset>(std::move(samples));
 }
 
 // Opens the selected files of a list.
@@ -79,14 +79,14 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
 
 std::unique_ptr<Dataset> open(const spec::IdxSource& idx, const spec::DataSource& source) {
   const IdxIndex index = read_idx_index(idx);
-  return in_memory(read_idx_parts(idx, index, selected_parts(idx, index, Selection::of(source)),
-                                  storage_of(source)));
+  return stored(read_idx_parts(idx, index, selected_parts(idx, index, Selection::of(source)),
+                               storage_of(source)));
 }
 std::unique_ptr<Dataset> open(const spec::LinearSource& linear, const spec::DataSource& source) {
-  return in_memory(make_linear(linear, Selection::of(source), storage_of(source)));
+  return stored(make_linear(linear, Selection::of(source), storage_of(source)));
 }
 std::unique_ptr<Dataset> open(const spec::ClassesSource& classes, const spec::DataSource& source) {
-  return in_memory(make_classes(classes, Selection::of(source), storage_of(source)));
+  return stored(make_classes(classes, Selection::of(source), storage_of(source)));
 }
 std::unique_ptr<Dataset> open(const spec::ImageFolderSource& folder,
                               const spec::DataSource& source) {
@@ -163,7 +163,7 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
   const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // the checks ensure it
   const IdxIndex index = read_idx_index(idx);
   Dealt dealt = deal(selected_parts(idx, index, Selection::of(source)), replicas, rule);
-  return {in_memory(read_idx_parts(idx, index, dealt.held, storage_of(source))),
+  return {stored(read_idx_parts(idx, index, dealt.held, storage_of(source))),
           std::move(dealt.shards)};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "trainer/data/files/selection.h"
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 
 namespace muster::data {
 

@@ -16,7 +16,7 @@ std::byte brightness(const std::byte* pixel) {
 
 }  // namespace
 
-void Sample::begin(std::span<const std::byte> image, std::string_view name, size_t rows,
+void Sample::begin(std::span<const std::byte> image, const images::Name& name, size_t rows,
                    size_t columns, bool grey) {
   if (!reader_) reader_ = std::make_unique<ImageReader>();
   reader_->open(image, name);

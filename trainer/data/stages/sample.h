@@ -5,11 +5,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trainer/data/images/image_reader.h"
 #include "trainer/data/images/image_set.h"
+#include "trainer/detection/objects.h"
 
 namespace muster::data {
 
@@ -25,15 +25,16 @@ struct Sample {
   // The objects in the image, if the data set has objects. A stage that moves pixels also moves the
   // boxes.
   std::vector<images::Box> boxes;
-  images::ImageSize original;  // size of the encoded image in pixels
-  int32_t label = 0;           // label of the encoded image
-  std::string oddity;          // irregularity of the image, with its name; empty: none
+  std::vector<detection::Object> objects;  // used by data sets that make a target of the boxes
+  images::ImageSize original;              // size of the encoded image in pixels
+  int32_t label = 0;                       // label of the encoded image
+  std::string oddity;                      // irregularity of the image, with its name; empty: none
 
   // Begins with an encoded image, which must live until make_pixels() and is to become a sample of
   // this size; `grey`: with one channel. Like make_pixels(), throws Invalid, beginning with `name`,
   // for a damaged image.
-  void begin(std::span<const std::byte> image, std::string_view name, size_t rows, size_t columns,
-             bool grey);
+  void begin(std::span<const std::byte> image, const images::Name& name, size_t rows,
+             size_t columns, bool grey);
   // Decodes the image, if it is still encoded.
   void make_pixels();
   // Exchanges left and right; if the image is still encoded, after it is decoded. The caller must

@@ -10,32 +10,22 @@ namespace {
 constexpr uint64_t kPiecesAhead = 4;
 constexpr uint64_t kMostAhead = 1024;  // most batches copied ahead
 
-// Whether getting a sample is work, and not only a copy.
-bool makes_samples(const data::Dataset& dataset, const Feed::Options& options) {
-  return dataset.made_on_use() || !options.augment.empty();
-}
-
-// Returns the number of threads that make a batch when it is requested.
-int threads_of_buffer(const data::Dataset& dataset, const Feed::Options& options) {
-  return !options.in_turn && makes_samples(dataset, options) ? options.threads : 1;
-}
-
 }  // namespace
 
 Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options)
     : options_(options),
       dataset_(dataset),
       rows_(static_cast<uint64_t>(shards.most_rows())),
-      ready_(dataset.in_memory() && options.augment.empty()),
+      effort_(options.augment.empty() ? dataset.effort() : data::Effort::work),
       batches_per_epoch_(shards.batches_per_epoch()),
       batcher_(dataset, shards, options.shuffle, options.seed, options.augment),
       buffer_(dataset, shards.most_rows(),
-              options.augment.empty() ? data::BatchBuffer::Features::in_place
-                                      : data::BatchBuffer::Features::copied,
-              threads_of_buffer(dataset, options)) {
-  if (ready_ || !options.in_turn) return;
+              effort_ == data::Effort::work ? data::BatchBuffer::Features::copied
+                                            : data::BatchBuffer::Features::in_place,
+              effort_ == data::Effort::work && !options.in_turn ? options.threads : 1) {
+  if (effort_ == data::Effort::none || !options.in_turn) return;
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
-  const int threads = makes_samples(dataset, options) ? options.threads : 1;
+  const int threads = effort_ == data::Effort::work ? options.threads : 1;
   // One thread makes a whole batch; with two batches for each thread, no thread waits for another.
   const uint64_t enough = std::max(kPiecesAhead * static_cast<uint64_t>(options.accumulation),
                                    2 * static_cast<uint64_t>(threads));
@@ -48,10 +38,7 @@ void Feed::connect(compute::Engine& engine) {
   const auto serve = [&](std::span<const std::byte> memory, compute::Content content) {
     if (!memory.empty()) served_.push_back(engine.serve(memory, content));
   };
-  if (ready_ && dataset_.size() > 0)
-    serve({static_cast<const std::byte*>(dataset_.features(0)),
-           dataset_.size() * dataset_.sample_bytes()},
-          compute::Content::constant);
+  if (effort_ == data::Effort::none) serve(dataset_.stored(), compute::Content::constant);
   if (pipeline_)
     for (const auto memory : pipeline_->memory()) serve(memory, compute::Content::changing);
   engine_ = &engine;
@@ -85,14 +72,15 @@ const compute::Batch* Feed::ahead() {
   const data::Cursor at = given_->next(batches_per_epoch_);
   if (pipeline_)
     ahead_ = pipeline_->take_if_ready(at);
-  else if (ready_)
+  else if (effort_ == data::Effort::none)
     ahead_ = &batcher_.fill(buffer_, at.epoch, at.batch());
   return ahead_;
 }
 
 const compute::Batch& Feed::next(const data::Cursor& at, const Work& work) {
   if (pipeline_) return pipeline_->take(at);
-  if (!ready_) batcher_.will_need(at.epoch, at.batch() + pieces_ahead(work) * at.share.stride);
+  if (effort_ != data::Effort::none)
+    batcher_.will_need(at.epoch, at.batch() + pieces_ahead(work) * at.share.stride);
   return batcher_.fill(buffer_, at.epoch, at.batch());
 }
 

@@ -57,8 +57,8 @@ class Feed {
 
   const Options options_;
   const data::Dataset& dataset_;
-  const uint64_t rows_;  // rows of a batch
-  const bool ready_;     // the samples are ready for use in memory
+  const uint64_t rows_;        // rows of a batch
+  const data::Effort effort_;  // what getting a sample takes, with its stages
   const uint64_t batches_per_epoch_;
   data::Batcher batcher_;  // moved to the pipeline if there is one
   data::BatchBuffer buffer_;

@@ -80,7 +80,7 @@ class SamplePredictor {
  public:
   SamplePredictor(Loaded& loaded, float least_score)
       : loaded_(loaded),
-        format_(data::format_of(*loaded.dataset)),
+        format_(loaded.dataset->format()),
         least_score_(least_score),
         batcher_(*loaded.dataset, 1),
         buffer_(*loaded.dataset, 1),
@@ -108,9 +108,8 @@ class SamplePredictor {
       json["probability"] = *most;
       json["probabilities"] = outputs_;
     } else {
-      const float* target = loaded_.dataset->target(index);
       json["predicted"] = outputs_;
-      json["target"] = std::vector<float>(target, target + outputs_.size());
+      json["target"] = std::vector<float>(batch.targets[0], batch.targets[0] + outputs_.size());
     }
     return json;
   }

@@ -12,39 +12,10 @@
 #include "common/system/file.h"
 #include "common/threads/watched_work.h"
 #include "trainer/compute/graph.h"
-#include "trainer/data/batches/batcher.h"
-#include "trainer/data/batches/pipeline.h"
+#include "trainer/loop/batches/feed.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
-
-namespace {
-
-// The batches of one pass over a data set, in its order.
-class OncePassed {
- public:
-  OncePassed(const data::Dataset& dataset, int64_t rows, int threads) {
-    data::Batcher batcher(dataset, rows);
-    count_ = batcher.shards().batches_per_epoch();
-    if (dataset.made_on_use())
-      pipeline_.emplace(std::move(batcher), 2 * static_cast<size_t>(threads), threads);
-    else
-      ready_.emplace(std::move(batcher), data::BatchBuffer(dataset, rows));
-  }
-
-  uint64_t count() const { return count_; }
-  const compute::Batch& batch(uint64_t number) {
-    if (pipeline_) return pipeline_->take({.epoch = 0, .step = number, .share = {}, .taken = 0});
-    return ready_->first.fill(ready_->second, 0, number);
-  }
-
- private:
-  uint64_t count_ = 0;
-  std::optional<data::Pipeline> pipeline_;  // for samples that are made on use
-  std::optional<std::pair<data::Batcher, data::BatchBuffer>> ready_;
-};
-
-}  // namespace
 
 Json Evaluation::json() const {
   Json json = Json::object();
@@ -82,16 +53,18 @@ Json by_name(const compute::ClassMetric& metric, const data::SampleFormat& names
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
                                    const spec::TrainingSpec& spec, std::stop_token stop) {
   const compute::Graph graph = compute::build_graph(spec.model);
-  const data::SampleFormat format = data::format_of(dataset);
+  const data::SampleFormat& format = dataset.format();
   const auto accumulators = compute::make_accumulators(graph);
   const auto pictures = PictureTaker::create(graph, format, spec.summary_pictures);
   std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
   Evaluation evaluation;
-  OncePassed batches(dataset, spec.batch_size, engine.threads());
-  for (uint64_t number = 0; number < batches.count(); ++number) {
+  const auto shards = data::Shards::by_record(dataset.size(), {.rows = spec.batch_size});
+  Feed feed(dataset, shards, {.shuffle = false, .threads = engine.threads()});
+  Work work;
+  for (; work.at.step < shards.batches_per_epoch(); ++work.at.step) {
     const WatchedWork watched(WatchedWork::Kind::computing, "evaluating");
     if (stop.stop_requested()) return std::nullopt;
-    const compute::Batch& batch = batches.batch(number);
+    const compute::Batch& batch = feed.batch(work);
     const compute::LossSums sums = engine.evaluate(batch, outputs);
     evaluation.samples += static_cast<uint64_t>(batch.rows);
     for (const auto& accumulator : accumulators) accumulator->add({batch, outputs, sums});

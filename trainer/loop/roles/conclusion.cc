@@ -89,7 +89,7 @@ Json Conclusion::describe(const checkpoint::Position& position) const {
 // Writes the final model, and its paths relative to the job's folder into `result`.
 void Conclusion::export_model(std::span<const float> parameters, Json& result) const {
   const fs::path& folder = membership_.storage;
-  const data::SampleFormat samples = data::format_of(*assembly_.train);
+  const data::SampleFormat samples = assembly_.train->format();
   const fs::path model = checkpoint::export_model(folder, assembly_.engine->layout(), parameters,
                                                   assembly_.training.json, data::to_json(samples));
   result["model"] = fs::relative(model, folder).string();

@@ -79,7 +79,7 @@ Checkpointer::Options checkpointer_options(const group::Membership& membership,
   options.manifest.layout_fingerprint = assembly.engine->layout().fingerprint();
   options.manifest.fingerprint = assembly.determinism_fingerprint();
   options.manifest.training = assembly.training.json;
-  options.manifest.samples = data::to_json(data::format_of(*assembly.train));
+  options.manifest.samples = data::to_json(assembly.train->format());
   return options;
 }
 

@@ -175,7 +175,7 @@ struct Samples {
     source.take = static_cast<int64_t>(count);
     const auto dataset = data::open_dataset(source);
     for (size_t i = 0; i < count; ++i) {
-      const auto* bytes = static_cast<const uint8_t*>(dataset->features(i));
+      const auto* bytes = reinterpret_cast<const uint8_t*>(&dataset->stored()[i * width]);
       for (size_t e = 0; e < width; ++e) values.push_back(float(bytes[e]) * (1.0f / 255.0f));
       labels.push_back(dataset->label(i));
     }

@@ -54,6 +54,26 @@ inline spec::DataSource idx(const std::filesystem::path& images,
   return source;
 }
 
+// A sample as it is stored.
+inline Row filled(const Dataset& dataset, uint64_t sample) {
+  Sample workspace;
+  Row row;
+  dataset.fill({.sample = sample}, {}, workspace, row);
+  return row;
+}
+
+// A sample's features as they are used at a position of an epoch's order.
+inline std::vector<std::byte> used(const Dataset& dataset, const Augmentation& augmentation,
+                                   uint64_t sample, uint64_t epoch, uint64_t position) {
+  std::vector<std::byte> bytes(dataset.format().bytes());
+  std::vector<float> target(static_cast<size_t>(dataset.label_count()));
+  Sample workspace;
+  Row row{.features_memory = bytes.data(), .target_memory = target.data()};
+  dataset.fill({.sample = sample, .epoch = epoch, .position = position}, augmentation, workspace,
+               row);
+  return bytes;
+}
+
 // A folder of the running test alone, removed with it.
 class TestFolder : public test::TemporaryFolder {
  public:

@@ -12,7 +12,7 @@
 #include "tests/unit/trainer/images/fixture.h"
 #include "trainer/images/encode.h"
 #include "trainer/images/exif.h"
-#include "trainer/images/jpeg_header.h"
+#include "trainer/images/name.h"
 
 namespace muster::images {
 namespace {
@@ -297,14 +297,14 @@ TEST(Decoder, SurvivesEveryFlippedBitOfAJpeg) {
   EXPECT_GT(refused, 1000u);
 }
 
-// A frame header of `height` x `width` pixels, and no data.
+// The header of a JPEG of `height` x `width` pixels, and no data.
 std::string jpeg_of(int height, int width) {
   std::string bytes("\xff\xd8\xff\xc0\0\x0b\x08", 7);
   for (const int side : {height, width}) {
     bytes.push_back(static_cast<char>(side >> 8));
     bytes.push_back(static_cast<char>(side));
   }
-  return bytes + std::string("\1\1\x11\0", 4);
+  return bytes + std::string("\1\1\x11\0\xff\xda\0\x08\1\1\0\0\x3f\0", 14);
 }
 
 std::string big_endian(uint32_t number) {
@@ -328,8 +328,8 @@ std::string png_of(uint32_t height, uint32_t width) {
          chunk_of("IDAT");
 }
 
-// A frame header of 10 x 10 pixels. The decoder does not see it, but a whole image of 19 x 27
-// before it: 0xff00 is not the beginning of a segment that is passed over.
+// The header of an image of 10 x 10 pixels. The decoder does not see it, but a whole image of 19 x
+// 27 before it: 0xff00 is not the beginning of a segment that is passed over.
 std::string jpeg_with_a_hidden_frame() {
   const std::string hidden = fixture("progressive.jpg").substr(2);
   std::string bytes("\xff\xd8\xff\0", 4);
@@ -365,7 +365,7 @@ TEST(Decoder, SaysWhatIsWrong) {
            {"less hostile",
             jpeg_of(8000, 8000),
             {},
-            "expected at least 125000 bytes for 8000x8000 pixels (height x width), found 15"},
+            "expected at least 125000 bytes for 8000x8000 pixels (height x width), found 25"},
            {"damaged png", changed(png, 16, std::string("\0\1", 2)), {}, "CRC error"},
            {"hostile png", png_of(60000, 60000), {}, "at most 67108864 pixels, found 60000x60000"},
            {"less hostile png",
@@ -380,15 +380,15 @@ TEST(Decoder, SaysWhatIsWrong) {
             jpeg_with_a_hidden_frame(),
             {.most_pixels = 500},
             "at most 500 pixels, found 19x27"},
-           {"reserved marker", changed(jpeg, 3, "\xbf"), {}, "at byte 3, found 0xbf"},
-           {"no frame",
-            jpeg.substr(0, 2) + "\xff\xd9",
+           {"reserved marker",
+            changed(jpeg, 3, "\xbf"),
             {},
-            "expected a frame header before marker"},
+            "FILE: damaged JPEG of 442 bytes: Unsupported marker type 0xbf"},
+           {"no frame", jpeg.substr(0, 2) + "\xff\xd9", {}, "FILE: damaged JPEG of 4 bytes: "},
            {"no length",
             std::string("\xff\xd8\xff\xe0\0\1", 6),
             {},
-            "a length of at least 2 at byte 4"},
+            "FILE: damaged JPEG of 6 bytes: "},
            {"short data",
             jpeg.substr(0, jpeg.size() - 60),
             {},
@@ -432,6 +432,32 @@ TEST(Decoder, FindsDamageBehindAnIrregularity) {
   std::string bytes = fixture("full-chroma.jpg");
   bytes.insert(20, "\1\2\3");
   EXPECT_THAT(error_of(bytes.substr(0, bytes.size() - 60)), HasSubstr("Premature end"));
+}
+
+TEST(Decoder, MakesANameOnlyForAMessage) {
+  int made = 0;
+  const Name name = [&] {
+    ++made;
+    return std::string("FILE");
+  };
+  Decoder decoder;
+  Image image;
+  for (const char* file : {"full-chroma.jpg", "orientation-6.jpg", "cmyk.jpg", "rgb.png"}) {
+    decoder.decode(bytes_of(fixture(file)), name, {}, image);
+    decoder.header(bytes_of(fixture(file)), name);
+  }
+  EXPECT_EQ(made, 0);
+  EXPECT_THROW(decoder.decode(bytes_of("hello"), name, {}, image), Invalid);
+  EXPECT_EQ(made, 1);
+}
+
+// Other programs write APP1 segments that are not EXIF, and data before the EXIF data.
+TEST(Decoder, FindsTheOrientationAmongOtherMarkers) {
+  const std::string jpeg = jpeg_with(noise(16, 24), TJSAMP_420, 0, 6);
+  const std::string xmp("\xff\xe1\0\x08http\0\0", 10), comment("\xff\xfe\0\4ab", 6);
+  for (const std::string& other : {xmp, comment, comment + xmp})
+    for (const size_t at : {size_t{2}, size_t{34}})  // before and behind the EXIF data
+      EXPECT_EQ(read_header(bytes_of(std::string(jpeg).insert(at, other)), "FILE").orientation, 6);
 }
 
 // Puts a chunk of EXIF data with this orientation before the pixels of a PNG.

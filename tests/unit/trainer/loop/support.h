@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/training.h"
 
@@ -20,12 +20,13 @@ std::filesystem::path write_training(const std::filesystem::path& folder, const 
 group::Membership alone(const std::filesystem::path& folder, const std::filesystem::path& training);
 
 // Samples that say how many were read so far.
-class CountedDataset : public data::MemoryDataset {
+class CountedDataset : public data::StoredDataset {
  public:
-  using MemoryDataset::MemoryDataset;
-  const void* features(uint64_t index) const override {
+  using StoredDataset::StoredDataset;
+  void fill(const data::Use& use, const data::Augmentation& augmentation, data::Sample& workspace,
+            data::Row& row) const override {
     ++read_;
-    return MemoryDataset::features(index);
+    StoredDataset::fill(use, augmentation, workspace, row);
   }
   uint64_t read() const { return read_; }
 

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "trainer/data/batches/batcher.h"
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 
 namespace muster::data {
 namespace {
@@ -92,7 +92,7 @@ std::vector<float> values(const compute::Batch& batch) {
 }
 
 TEST(Batcher, PointsAtTheSamplesOfTheOrder) {
-  const MemoryDataset dataset(labelled(10));
+  const StoredDataset dataset(labelled(10));
   EpochOrder order(10, true, 4);
   Batcher batcher(dataset, Shards::by_record(10, {.rows = 4}), true, 4);
   BatchBuffer buffer(dataset, 4);
@@ -102,13 +102,13 @@ TEST(Batcher, PointsAtTheSamplesOfTheOrder) {
   EXPECT_THAT(batch.positions, ElementsAre(4, 5, 6, 7));
   EXPECT_THAT(batch.targets, IsEmpty());
   for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(batch.features[i], dataset.features(order.at(2, 4 + i)));
+    EXPECT_EQ(batch.features[i], filled(dataset, order.at(2, 4 + i)).features);
     EXPECT_EQ(batch.labels[i], dataset.label(order.at(2, 4 + i)));
   }
 }
 
 TEST(Batcher, EndsAnEpochWithWhatIsLeft) {
-  const MemoryDataset dataset(labelled(10));
+  const StoredDataset dataset(labelled(10));
   Batcher batcher(dataset, 4);
   BatchBuffer buffer(dataset, 4);
   EXPECT_EQ(batcher.fill(buffer, 0, 2).rows, 2);
@@ -121,7 +121,7 @@ TEST(Batcher, GivesTargetsOfARegression) {
   Samples samples = numbered(3);
   samples.targets = {10, 11, 20, 21, 30, 31};
   samples.label_count = 2;
-  const MemoryDataset dataset(std::move(samples));
+  const StoredDataset dataset(std::move(samples));
   Batcher batcher(dataset, 1);
   BatchBuffer buffer(dataset, 1);
   const compute::Batch& batch = batcher.fill(buffer, 0, 2);
@@ -132,7 +132,7 @@ TEST(Batcher, GivesTargetsOfARegression) {
 }
 
 TEST(Batcher, CopiesWhereItsBufferIsToHoldTheFeatures) {
-  const MemoryDataset dataset(numbered(10));
+  const StoredDataset dataset(numbered(10));
   Batcher batcher(dataset, Shards::by_record(10, {.rows = 4}), true, 4);
   BatchBuffer in_place(dataset, 4), copied(dataset, 4, BatchBuffer::Features::copied);
   for (const uint64_t number : {0, 1, 2}) {
@@ -146,7 +146,7 @@ TEST(Batcher, CopiesWhereItsBufferIsToHoldTheFeatures) {
 
 // Files of 6, 3 and 5 samples, of which this process has those of both replicas.
 TEST(Batcher, GivesEachReplicaAnOrderOfItsOwnSamples) {
-  const MemoryDataset dataset(numbered(14));
+  const StoredDataset dataset(numbered(14));
   const Shards shards = Shards::by_file({6, 3, 5}, {0, 2, 2}, {.rows = 4});
   Batcher batcher(dataset, shards, true, 7);
   Batcher second(dataset, Shards::by_file({11, 3}, {0, 2, 2}, {.rows = 4}), true, 7);

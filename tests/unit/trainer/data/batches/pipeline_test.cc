@@ -7,7 +7,7 @@
 #include "common/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 
 namespace muster::data {
 namespace {
@@ -27,12 +27,13 @@ Samples numbered() {
 }
 
 // Now and then it takes long to come to a sample.
-class Slow : public MemoryDataset {
+class Slow : public StoredDataset {
  public:
-  Slow() : MemoryDataset(numbered()) {}
-  const void* features(uint64_t index) const override {
-    if (index % 13 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return MemoryDataset::features(index);
+  Slow() : StoredDataset(numbered()) {}
+  void fill(const Use& use, const Augmentation& augmentation, Sample& workspace,
+            Row& row) const override {
+    if (use.sample % 13 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    StoredDataset::fill(use, augmentation, workspace, row);
   }
 };
 
@@ -101,7 +102,7 @@ TEST(CursorTest, GoesFromPieceToPieceFromStepToStepAndFromEpochToEpoch) {
 }
 
 TEST(PipelineTest, TakesAtOnceOnlyWhatIsReadyAndForeseen) {
-  const MemoryDataset dataset(numbered());
+  const StoredDataset dataset(numbered());
   Reader expected(dataset);
   Pipeline pipeline(Batcher(dataset, shards(), true, 3), 2);
   Cursor at = cursor_of({});
@@ -119,7 +120,7 @@ TEST(PipelineTest, TakesAtOnceOnlyWhatIsReadyAndForeseen) {
 
 TEST(PipelineTest, GivesWhatABatcherGivesWhateverItsTiming) {
   const Slow slow;
-  const MemoryDataset fast(numbered());
+  const StoredDataset fast(numbered());
   for (const Dataset* dataset :
        {static_cast<const Dataset*>(&slow), static_cast<const Dataset*>(&fast)}) {
     for (const size_t ahead : {1, 2, 7}) {
@@ -157,7 +158,7 @@ TEST(PipelineTest, CarriesOutStagesAsABatcherDoes) {
   Samples samples = numbered();
   samples.shape = {1, 4};
   samples.count = kSamples / 4;
-  const MemoryDataset dataset(std::move(samples));
+  const StoredDataset dataset(std::move(samples));
   const Shards shards = Shards::by_record(dataset.size(), {.rows = 4});
   const std::vector<spec::StageKind> stages = {spec::Flip{0.5}};
   Batcher batcher(dataset, shards, true, 3, stages);
@@ -178,7 +179,7 @@ TEST(PipelineTest, CarriesOutStagesAsABatcherDoes) {
 }
 
 TEST(PipelineTest, LeavesWhatWasTakenUntilTheNextCall) {
-  const MemoryDataset dataset(numbered());
+  const StoredDataset dataset(numbered());
   Pipeline pipeline(Batcher(dataset, shards(), true, 3), 1);
   Cursor cursor;
   for (int i = 0; i < 20; ++i, cursor = cursor.next(26)) {
@@ -198,7 +199,7 @@ TEST(PipelineTest, EndsWhileItFills) {
 }
 
 TEST(PipelineTest, TellsWhatItsThreadThrewAndGoesOnElsewhere) {
-  const MemoryDataset dataset(numbered());
+  const StoredDataset dataset(numbered());
   const Shards of_the_first = Shards::by_file({51, 50}, {0, 1, 2}, {.rows = 4});
   Pipeline pipeline(Batcher(dataset, of_the_first, true, 3), 2);
   const auto every_other = [](uint64_t batch) { return cursor_of({.stride = 2}, 0, batch); };

@@ -29,7 +29,7 @@ TEST(CocoImages, AreTheImagesWithTheirObjects) {
     EXPECT_EQ(dataset->label_kind(), compute::LabelKind::objects);
     EXPECT_EQ(dataset->object_classes(), 3);
     EXPECT_EQ(dataset->label_count(), 802);
-    EXPECT_THAT(dataset->sample_shape(), ElementsAre(8, 10, 3));
+    EXPECT_THAT(dataset->format().shape, ElementsAre(8, 10, 3));
     EXPECT_THAT(dataset->describe(2), HasSubstr("images/2.png"));
     const std::vector<RowObjects> found = objects_of(*dataset);
     ASSERT_EQ(found.size(), 3u);

@@ -38,7 +38,7 @@ struct Batches {
 void add(const Dataset& dataset, const compute::Batch& batch, Batches& batches) {
   for (const void* sample : batch.features) {
     const auto* bytes = static_cast<const uint8_t*>(sample);
-    batches.pixels.insert(batches.pixels.end(), bytes, bytes + dataset.sample_bytes());
+    batches.pixels.insert(batches.pixels.end(), bytes, bytes + dataset.format().bytes());
   }
   batches.labels.insert(batches.labels.end(), batch.labels.begin(), batch.labels.end());
   batches.positions.insert(batches.positions.end(), batch.positions.begin(), batch.positions.end());
@@ -60,10 +60,9 @@ Batches two_epochs(const Dataset& dataset, int threads,
 
 std::vector<uint8_t> sample_of(const Dataset& dataset, uint64_t index,
                                const std::vector<spec::StageKind>& stages = {}) {
-  std::vector<uint8_t> pixels(dataset.sample_bytes());
-  Sample workspace;
-  Augmentation(stages, 1).apply(dataset, index, 0, index,
-                                reinterpret_cast<std::byte*>(pixels.data()), workspace);
+  std::vector<uint8_t> pixels;
+  for (const std::byte byte : used(dataset, Augmentation(stages, 1), index, 0, index))
+    pixels.push_back(std::to_integer<uint8_t>(byte));
   return pixels;
 }
 
@@ -87,14 +86,15 @@ TEST(ImageDataset, IsWhatTheFilesAndTheSettingsSay) {
   images.offset = -1;
   const auto dataset = open_dataset(folder_source(folder.path(), images));
   EXPECT_EQ(dataset->size(), 12u);
-  EXPECT_THAT(dataset->sample_shape(), ElementsAre(8, 10, 3));
+  EXPECT_THAT(dataset->format().shape, ElementsAre(8, 10, 3));
   EXPECT_EQ(dataset->label_count(), 2);
   EXPECT_EQ(dataset->label_kind(), compute::LabelKind::classes);
-  EXPECT_FALSE(dataset->in_memory());
-  EXPECT_EQ(dataset->element_type(), compute::ElementType::uint8);
-  EXPECT_EQ(dataset->scale(), 2.0f / 255);
-  EXPECT_EQ(dataset->offset(), -1);
-  EXPECT_EQ(dataset->sample_bytes(), 240u);
+  EXPECT_EQ(dataset->effort(), Effort::work);
+  EXPECT_TRUE(dataset->stored().empty());
+  EXPECT_EQ(dataset->format().type, compute::ElementType::uint8);
+  EXPECT_EQ(dataset->format().scale, 2.0f / 255);
+  EXPECT_EQ(dataset->format().offset, -1);
+  EXPECT_EQ(dataset->format().bytes(), 240u);
   EXPECT_EQ(dataset->label(0), 0);
   EXPECT_EQ(dataset->label(1), 1);
   EXPECT_THAT(dataset->describe(2), HasSubstr("a/12.jpg"));
@@ -110,7 +110,7 @@ TEST(ImageDataset, TakesTheBrightnessForOneChannel) {
   image.pixels = {255, 0, 0, 0, 255, 0, 10, 10, 10};
   put(folder.path() / "a/1.png", images::encode_png(image.view()));
   const auto dataset = open_dataset(folder_source(folder.path(), settings(1, 3, 1)));
-  EXPECT_THAT(dataset->sample_shape(), ElementsAre(1, 3, 1));
+  EXPECT_THAT(dataset->format().shape, ElementsAre(1, 3, 1));
   EXPECT_THAT(sample_of(*dataset, 0), ElementsAre(76, 150, 10));
 }
 
@@ -233,10 +233,11 @@ TEST(ImageDataset, UsesAPictureThatIsIrregularWhereNoPixelDependsOnIt) {
   const compute::Batch& batch = batcher.fill(buffer, 0, 0);
   const auto* const first = static_cast<const std::byte*>(batch.features[0]);
   const auto* const second = static_cast<const std::byte*>(batch.features[1]);
-  EXPECT_TRUE(std::equal(first, first + dataset->sample_bytes(), second));
+  EXPECT_TRUE(std::equal(first, first + dataset->format().bytes(), second));
   Sample sample;
-  dataset->begin(1, sample);
-  sample.make_pixels();
+  std::vector<std::byte> pixels(dataset->format().bytes());
+  Row row{.features_memory = pixels.data()};
+  dataset->fill({.sample = 1}, {}, sample, row);
   EXPECT_NE(sample.oddity.find("2.jpg: "), std::string::npos) << sample.oddity;
 }
 

@@ -80,14 +80,14 @@ TEST(SampleFormatTest, IsThatOfADataSetAndOfItsSourceAlike) {
   spec::ImageSettings images = settings(8, 10);
   images.offset = -1;
   const spec::DataSource source = folder_source(folder.path() / "images", images);
-  const SampleFormat format = format_of(*open_dataset(source));
+  const SampleFormat format = open_dataset(source)->format();
   EXPECT_EQ(
       format,
       (SampleFormat{{8, 10, 3}, compute::ElementType::uint8, images.scale, -1, {"cat", "dog"}}));
   EXPECT_EQ(format_of(source), format);
   const auto digits =
       idx(folder.write("idx-images", images_2x3(2)), folder.write("idx-labels", labels_of({0, 1})));
-  EXPECT_EQ(format_of(digits), format_of(*open_dataset(digits)));
+  EXPECT_EQ(format_of(digits), open_dataset(digits)->format());
   EXPECT_THAT(format_of(digits).shape, ElementsAre(2, 3));
 }
 
@@ -116,14 +116,14 @@ TEST(SampleFormatTest, HasTheNamesForPeopleOfALabelMap) {
   records.images = settings(8, 10);
   spec::DataSource source;
   source.kind = records;
-  EXPECT_THAT(open_dataset(source)->class_names(), ElementsAre("cat", "dog"));
+  EXPECT_THAT(open_dataset(source)->format().classes, ElementsAre("cat", "dog"));
 }
 
 TEST(SampleFormatTest, HasNamesThatJsonCanHoldWhateverAFolderIsCalled) {
   const TestFolder folder;
   put(folder.path() / "caf\xe9/1.png", png(1));
   const auto dataset = open_dataset(folder_source(folder.path()));
-  EXPECT_THAT(dataset->class_names(), ElementsAre("caf\xef\xbf\xbd"));
+  EXPECT_THAT(dataset->format().classes, ElementsAre("caf\xef\xbf\xbd"));
 }
 
 }  // namespace

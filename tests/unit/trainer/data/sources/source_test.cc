@@ -24,12 +24,12 @@ TEST(IdxSource, ReadsTheMnistOfTheExamples) {
   source.take = 10000;
   const auto dataset = open_dataset(source);
   EXPECT_EQ(dataset->size(), 10000u);
-  EXPECT_THAT(dataset->sample_shape(), ElementsAre(28, 28));
+  EXPECT_THAT(dataset->format().shape, ElementsAre(28, 28));
   EXPECT_EQ(dataset->label_count(), 10);
   EXPECT_EQ(dataset->label_kind(), compute::LabelKind::classes);
-  EXPECT_EQ(dataset->element_type(), compute::ElementType::uint8);
-  EXPECT_FLOAT_EQ(dataset->scale(), 1.0f / 255.0f);
-  EXPECT_EQ(dataset->offset(), 0.0f);
+  EXPECT_EQ(dataset->format().type, compute::ElementType::uint8);
+  EXPECT_FLOAT_EQ(dataset->format().scale, 1.0f / 255.0f);
+  EXPECT_EQ(dataset->format().offset, 0.0f);
   std::vector<int> seen(10);
   for (uint64_t i = 0; i < dataset->size(); ++i) ++seen[static_cast<size_t>(dataset->label(i))];
   EXPECT_GT(*std::min_element(seen.begin(), seen.end()), 800);
@@ -43,7 +43,7 @@ TEST(IdxSource, PairsImagesWithTheirLabels) {
   source.take = 2;
   const auto dataset = open_dataset(source);
   EXPECT_EQ(dataset->size(), 2u);
-  EXPECT_EQ(static_cast<const uint8_t*>(dataset->features(1))[0], 12);
+  EXPECT_EQ(static_cast<const uint8_t*>(filled(*dataset, 1).features)[0], 12);
   EXPECT_EQ(dataset->label(1), 7);
   EXPECT_EQ(dataset->label_count(), 9);  // of the file, not of the part
 }
@@ -53,7 +53,7 @@ TEST(IdxSource, ReadsImagesWithoutLabels) {
   const auto dataset = open_dataset(idx(folder.write("i", images_2x3(4)), ""));
   EXPECT_EQ(dataset->label_kind(), compute::LabelKind::floats);
   EXPECT_EQ(dataset->label_count(), 0);
-  EXPECT_EQ(dataset->target(0), nullptr);
+  EXPECT_EQ(filled(*dataset, 0).target, nullptr);
 }
 
 TEST(IdxSource, NamesAMissingFile) {
@@ -96,9 +96,9 @@ TEST(SeveralFiles, AreNumberedThroughInTheirOrder) {
   const TestFolder folder;
   const auto dataset = open_dataset(three_files(folder));
   EXPECT_THAT(all_labels(*dataset), ElementsAre(10, 11, 12, 13, 20, 30, 31, 32));
-  EXPECT_THAT(dataset->sample_shape(), ElementsAre(2, 3));
+  EXPECT_THAT(dataset->format().shape, ElementsAre(2, 3));
   const auto first_pixel = [&](uint64_t i) {
-    return static_cast<const uint8_t*>(dataset->features(i))[0];
+    return static_cast<const uint8_t*>(filled(*dataset, i).features)[0];
   };
   EXPECT_EQ(first_pixel(3), 18);
   EXPECT_EQ(first_pixel(4), 0);
@@ -193,7 +193,7 @@ TEST(SeveralFiles, MayBeTenThousand) {
   EXPECT_EQ(dataset->size(), 19'999u);
   EXPECT_EQ(dataset->label(0), 2);
   EXPECT_EQ(dataset->label(19'998), 2);
-  EXPECT_EQ(static_cast<const uint8_t*>(dataset->features(19'998))[5], 11);
+  EXPECT_EQ(static_cast<const uint8_t*>(filled(*dataset, 19'998).features)[5], 11);
 }
 
 TEST(Labels, OutOfRangeNamesSampleFileAndClasses) {
@@ -219,7 +219,7 @@ spec::DataSource linear(int64_t samples) {
 }
 
 float value(const Dataset& dataset, uint64_t index, size_t feature = 0) {
-  return static_cast<const float*>(dataset.features(index))[feature];
+  return static_cast<const float*>(filled(dataset, index).features)[feature];
 }
 
 // Kept in a mapped file instead of memory: the same samples, and no file to be seen.
@@ -248,13 +248,13 @@ TEST(Cache, OffRefusesAFolderThatCannotBeWrittenOrIsMissing) {
 
 TEST(SyntheticLinear, LiesAroundTheLine) {
   const auto dataset = open_dataset(linear(20000));
-  EXPECT_THAT(dataset->sample_shape(), ElementsAre(1));
+  EXPECT_THAT(dataset->format().shape, ElementsAre(1));
   EXPECT_EQ(dataset->label_count(), 1);
   EXPECT_EQ(dataset->label_kind(), compute::LabelKind::floats);
   double sum = 0, squares = 0, x_sum = 0, x_squares = 0;
   for (uint64_t i = 0; i < dataset->size(); ++i) {
     const double x = value(*dataset, i);
-    const double residual = *dataset->target(i) - (2 * x + 10);
+    const double residual = *filled(*dataset, i).target - (2 * x + 10);
     sum += residual;
     squares += residual * residual;
     x_sum += x;
@@ -275,7 +275,7 @@ TEST(SyntheticLinear, SampleIsAFunctionOfSeedAndIndex) {
   const auto some = open_dataset(part);
   EXPECT_EQ(some->size(), 10u);
   EXPECT_EQ(value(*some, 3), value(*whole, 43));
-  EXPECT_EQ(*some->target(3), *whole->target(43));
+  EXPECT_EQ(*filled(*some, 3).target, *filled(*whole, 43).target);
   std::get<spec::LinearSource>(part.kind).seed = 2;
   EXPECT_NE(value(*open_dataset(part), 3), value(*whole, 43));
 }
@@ -302,8 +302,8 @@ TEST(SyntheticClasses, HasTheDensityAskedFor) {
 TEST(SyntheticClasses, DrawsLabelsEvenlyAndValuesInSteps) {
   const auto dataset = open_dataset(blobs(3000, 1.0));
   EXPECT_EQ(dataset->label_count(), 3);
-  EXPECT_EQ(dataset->element_type(), compute::ElementType::float32);
-  EXPECT_EQ(dataset->scale(), 1.0f);
+  EXPECT_EQ(dataset->format().type, compute::ElementType::float32);
+  EXPECT_EQ(dataset->format().scale, 1.0f);
   std::vector<int> seen(3);
   for (uint64_t i = 0; i < dataset->size(); ++i) {
     ++seen[static_cast<size_t>(dataset->label(i))];

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <span>
 #include <thread>
 
 #include "common/error.h"
@@ -15,7 +14,7 @@
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/compute/cuda/engine.h"
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 
 namespace muster::loop {
 namespace {
@@ -36,11 +35,11 @@ data::Samples numbered() {
 }
 
 // Samples in a file, which keep what they were asked to fetch.
-class Fetched : public data::MemoryDataset {
+class Fetched : public data::StoredDataset {
  public:
-  Fetched() : MemoryDataset(numbered()) {}
+  Fetched() : StoredDataset(numbered()) {}
   void will_need(uint64_t index) const override {
-    MemoryDataset::will_need(index);
+    StoredDataset::will_need(index);
     fetched.push_back(index);
   }
   mutable std::vector<uint64_t> fetched;
@@ -99,7 +98,7 @@ TEST(FeedTest, GivesTheSameBatchesHoweverItReadsThem) {
   data::Samples samples = numbered();
   samples.features = data::Storage(kSamples * sizeof(float));
   std::iota(samples.features.floats().begin(), samples.features.floats().end(), 0.0f);
-  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  const data::StoredDataset in_memory(std::move(samples)), in_a_file(numbered());
   spec::TrainingSpec spec;
   spec.batch_size = 2;
   spec.gradient_accumulation = 2;
@@ -161,7 +160,7 @@ TEST(FeedTest, LetsAnEnginePrepareTheBatchThatComesNext) {
   data::Samples samples = numbered();
   samples.features = data::Storage(kSamples * sizeof(float));
   std::iota(samples.features.floats().begin(), samples.features.floats().end(), 0.0f);
-  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  const data::StoredDataset in_memory(std::move(samples)), in_a_file(numbered());
   for (const data::Dataset* dataset : {&in_memory, &in_a_file}) {
     Foresight engine;
     Feed feed(*dataset, in_twos(), {.shuffle = false});
@@ -218,18 +217,17 @@ TEST(FeedTest, ReadsNothingThatIsNotAskedFor) {
 }
 
 TEST(FeedTest, CopiesAtMostSoMuchAheadAsIsSensible) {
-  const data::MemoryDataset in_a_file(numbered());
+  const data::StoredDataset in_a_file(numbered());
   Feed feed(in_a_file, data::Shards::by_record(kSamples, {.rows = 1}), {.prefetch = 1'048'576});
   EXPECT_EQ(feed.batch({}).rows, 1);
 }
 
-// Samples that are work to make. begin() waits for a second thread, as long as none has come.
-class Meeting : public data::MemoryDataset {
+// Samples that are work to make. fill() waits for a second thread, as long as none has come.
+class Meeting : public data::StoredDataset {
  public:
-  Meeting() : MemoryDataset(numbered()) {}
-  bool made_on_use() const override { return true; }
-  const void* features(uint64_t) const override { return nullptr; }
-  void begin(uint64_t index, data::Sample& sample) const override {
+  Meeting() : StoredDataset(numbered()) { traits.effort = data::Effort::work; }
+  void fill(const data::Use& use, const data::Augmentation& augmentation, data::Sample& workspace,
+            data::Row& row) const override {
     {
       MutexLock lock(mutex_);
       most_ = std::max(most_, ++inside_);
@@ -237,12 +235,8 @@ class Meeting : public data::MemoryDataset {
       changed_.wait_for(lock, std::chrono::seconds(20), [&] { return most_ > 1; });
       --inside_;
     }
-    if (index == broken) throw Invalid("broken");
-    const float value = static_cast<float>(index);
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    sample.shape = {1};
-    sample.element_bytes = sizeof(float);
-    sample.features.assign(bytes.begin(), bytes.end());
+    if (use.sample == broken) throw Invalid("broken");
+    StoredDataset::fill(use, augmentation, workspace, row);
   }
   int most_at_once() const {
     const MutexLock lock(mutex_);
@@ -282,7 +276,7 @@ TEST(FeedTest, WhatAnyOfTheThreadsThrowsIsThrown) {
 TEST(FeedTest, AllocatesNothingOnceItIsMade) {
   data::Samples samples = numbered();
   samples.features = data::Storage(kSamples * sizeof(float));
-  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  const data::StoredDataset in_memory(std::move(samples)), in_a_file(numbered());
   Feed pointers(in_memory, in_twos(), {});
   Feed on_demand(in_a_file, in_twos(), {.in_turn = false});
   Feed ahead(in_a_file, in_twos(), {});

@@ -1,6 +1,5 @@
-#include "trainer/data/batches/augmentation.h"
+#include "trainer/data/stages/augmentation.h"
 
-#include <cstring>
 #include <utility>
 #include <variant>
 
@@ -21,20 +20,14 @@ bool takes_encoded(const spec::StageKind& stage) {
 Augmentation::Augmentation(std::vector<spec::StageKind> stages, uint64_t seed)
     : stages_(std::move(stages)), seed_(seed) {}
 
-void Augmentation::apply(const Dataset& dataset, uint64_t index, uint64_t epoch, uint64_t position,
-                         std::byte* features, Sample& workspace) const {
-  if (stages_.empty() && !dataset.made_on_use()) {
-    std::memcpy(features, dataset.features(index), dataset.sample_bytes());
-    return;
-  }
-  dataset.begin(index, workspace);
+void Augmentation::apply(Sample& sample, uint64_t epoch, uint64_t position, std::byte* out) const {
   Draws draws(seed_, epoch, position);
   for (const spec::StageKind& stage : stages_) {
-    if (!takes_encoded(stage)) workspace.make_pixels();
-    std::visit([&](const auto& kind) { data::apply(kind, workspace, draws); }, stage);
+    if (!takes_encoded(stage)) sample.make_pixels();
+    std::visit([&](const auto& kind) { data::apply(kind, sample, draws); }, stage);
   }
-  workspace.make_pixels();
-  workspace.write(features);
+  sample.make_pixels();
+  sample.write(out);
 }
 
 }  // namespace muster::data

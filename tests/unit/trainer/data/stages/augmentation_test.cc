@@ -1,6 +1,7 @@
-#include "trainer/data/batches/augmentation.h"
+#include "trainer/data/stages/augmentation.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <set>
@@ -9,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/objects.h"
-#include "trainer/data/sources/memory_dataset.h"
+#include "trainer/data/sources/stored_dataset.h"
 
 namespace muster::data {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 
 // Images of so many bytes that count from 1, and one for each further image.
-MemoryDataset images(uint64_t count, std::vector<int64_t> shape) {
+StoredDataset images(uint64_t count, std::vector<int64_t> shape) {
   Samples samples;
   samples.origins = {{0, "images", 0}};
   samples.count = count;
@@ -27,35 +28,33 @@ MemoryDataset images(uint64_t count, std::vector<int64_t> shape) {
   samples.shape = std::move(shape);
   samples.features = Storage(bytes);
   for (size_t i = 0; i < bytes; ++i) samples.features.bytes()[i] = std::byte(i % 255 + 1);
-  return MemoryDataset(std::move(samples));
+  return StoredDataset(std::move(samples));
 }
 
-std::vector<int> used(const Dataset& dataset, const Augmentation& augmentation, uint64_t index,
-                      uint64_t epoch, uint64_t position) {
-  std::vector<std::byte> bytes(dataset.sample_bytes());
-  Sample workspace;
-  augmentation.apply(dataset, index, epoch, position, bytes.data(), workspace);
+std::vector<int> values_of(const Dataset& dataset, const Augmentation& augmentation, uint64_t index,
+                           uint64_t epoch, uint64_t position) {
   std::vector<int> values;
-  for (const std::byte byte : bytes) values.push_back(static_cast<int>(byte));
+  for (const std::byte byte : used(dataset, augmentation, index, epoch, position))
+    values.push_back(static_cast<int>(byte));
   return values;
 }
 
 TEST(Augmentation, FlipsEachRowOfPixels) {
   const Augmentation always({spec::Flip{1.0}}, 7), never({spec::Flip{0.0}}, 7);
-  const MemoryDataset grey = images(1, {2, 3}), coloured = images(1, {1, 3, 2});
+  const StoredDataset grey = images(1, {2, 3}), coloured = images(1, {1, 3, 2});
   for (uint64_t position = 0; position < 20; ++position) {
-    EXPECT_THAT(used(grey, always, 0, 0, position), ElementsAre(3, 2, 1, 6, 5, 4));
-    EXPECT_THAT(used(grey, never, 0, 0, position), ElementsAre(1, 2, 3, 4, 5, 6));
-    EXPECT_THAT(used(coloured, always, 0, 0, position), ElementsAre(5, 6, 3, 4, 1, 2));
+    EXPECT_THAT(values_of(grey, always, 0, 0, position), ElementsAre(3, 2, 1, 6, 5, 4));
+    EXPECT_THAT(values_of(grey, never, 0, 0, position), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_THAT(values_of(coloured, always, 0, 0, position), ElementsAre(5, 6, 3, 4, 1, 2));
   }
 }
 
 TEST(Augmentation, FlipsTheShareItIsAskedFor) {
   const Augmentation quarter({spec::Flip{0.25}}, 7);
-  const MemoryDataset dataset = images(1, {1, 2});
+  const StoredDataset dataset = images(1, {1, 2});
   int flipped = 0;
   for (uint64_t i = 0; i < 4000; ++i)
-    flipped += used(dataset, quarter, 0, i / 100, i % 100)[0] == 2;
+    flipped += values_of(dataset, quarter, 0, i / 100, i % 100)[0] == 2;
   EXPECT_GT(flipped, 880);
   EXPECT_LT(flipped, 1120);
 }
@@ -67,11 +66,10 @@ TEST(Augmentation, FlipsFloatsAsWholeElements) {
   samples.shape = {1, 3};
   samples.features = Storage(3 * sizeof(float));
   std::iota(samples.features.floats().begin(), samples.features.floats().end(), 1.5f);
-  const MemoryDataset dataset(std::move(samples));
+  const StoredDataset dataset(std::move(samples));
+  const std::vector<std::byte> bytes = used(dataset, Augmentation({spec::Flip{1.0}}, 1), 0, 0, 0);
   std::vector<float> values(3);
-  Sample workspace;
-  Augmentation({spec::Flip{1.0}}, 1)
-      .apply(dataset, 0, 0, 0, reinterpret_cast<std::byte*>(values.data()), workspace);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
   EXPECT_THAT(values, ElementsAre(3.5f, 2.5f, 1.5f));
 }
 
@@ -90,9 +88,9 @@ std::vector<int> moved(int height, int width, int down, int right) {
 
 TEST(Augmentation, ShiftsByEveryDistanceAlike) {
   const Augmentation shift({spec::Shift{2}}, 3);
-  const MemoryDataset dataset = images(1, {4, 5});
+  const StoredDataset dataset = images(1, {4, 5});
   std::map<std::vector<int>, int> seen;
-  for (uint64_t i = 0; i < 5000; ++i) ++seen[used(dataset, shift, 0, 1, i)];
+  for (uint64_t i = 0; i < 5000; ++i) ++seen[values_of(dataset, shift, 0, 1, i)];
   ASSERT_EQ(seen.size(), 25u);
   for (int down = -2; down <= 2; ++down) {
     for (int right = -2; right <= 2; ++right) {
@@ -106,13 +104,13 @@ TEST(Augmentation, ShiftsByEveryDistanceAlike) {
 TEST(Augmentation, IsDecidedBySeedEpochAndPosition) {
   const std::vector<spec::StageKind> stages = {spec::Shift{3}, spec::Flip{0.5}, spec::Shift{1}};
   const Augmentation augmentation(stages, 5), again(stages, 5), other(stages, 6);
-  const MemoryDataset dataset = images(3, {6, 7});
+  const StoredDataset dataset = images(3, {6, 7});
   std::set<std::vector<int>> by_seed, by_epoch, by_position;
   for (uint64_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(used(dataset, augmentation, 2, i, 3), used(dataset, again, 2, i, 3));
-    by_epoch.insert(used(dataset, augmentation, 2, i, 3));
-    by_position.insert(used(dataset, augmentation, 2, 0, i));
-    by_seed.insert(used(dataset, i % 2 == 0 ? augmentation : other, 2, 0, 3));
+    EXPECT_EQ(values_of(dataset, augmentation, 2, i, 3), values_of(dataset, again, 2, i, 3));
+    by_epoch.insert(values_of(dataset, augmentation, 2, i, 3));
+    by_position.insert(values_of(dataset, augmentation, 2, 0, i));
+    by_seed.insert(values_of(dataset, i % 2 == 0 ? augmentation : other, 2, 0, 3));
   }
   EXPECT_GT(by_epoch.size(), 5u);
   EXPECT_GT(by_position.size(), 5u);
@@ -142,8 +140,8 @@ TEST(Augmentation, CropsPartsOfTheAreaAndAspectThatAreAskedFor) {
   const Augmentation crop({spec::RandomCrop{{0.2, 0.6}, {0.5, 2}}}, 3);
   double least_area = 1, most_area = 0, least_aspect = 9, most_aspect = 0;
   for (uint64_t i = 0; i < 500; ++i) {
-    const double height = length_of(used(*rows, crop, 0, 0, i));
-    const double width = length_of(used(*columns, crop, 0, 0, i));
+    const double height = length_of(values_of(*rows, crop, 0, 0, i));
+    const double width = length_of(values_of(*columns, crop, 0, 0, i));
     least_area = std::min(least_area, height * width / 2400);
     most_area = std::max(most_area, height * width / 2400);
     least_aspect = std::min(least_aspect, width / height);
@@ -163,15 +161,15 @@ TEST(Augmentation, CropsTheFileOrThePixels) {
   const auto dataset = open_dataset(folder_source(folder.path(), settings(20, 30)));
   const spec::Shift none{0};
   const spec::RandomCrop whole{{1, 1}, {1.5, 1.5}}, part{{0.3, 0.5}};
-  const std::vector<int> image = used(*dataset, Augmentation(), 0, 0, 1);
-  EXPECT_EQ(used(*dataset, Augmentation({whole, none}, 3), 0, 0, 1), image);
-  EXPECT_EQ(used(*dataset, Augmentation({none, whole}, 3), 0, 0, 1), image);
-  EXPECT_NE(used(*dataset, Augmentation({none, part}, 3), 0, 0, 1), image);
-  EXPECT_EQ(used(*dataset, Augmentation({none, part}, 3), 0, 0, 1),
-            used(*dataset, Augmentation({none, part, none}, 3), 0, 0, 1));
+  const std::vector<int> image = values_of(*dataset, Augmentation(), 0, 0, 1);
+  EXPECT_EQ(values_of(*dataset, Augmentation({whole, none}, 3), 0, 0, 1), image);
+  EXPECT_EQ(values_of(*dataset, Augmentation({none, whole}, 3), 0, 0, 1), image);
+  EXPECT_NE(values_of(*dataset, Augmentation({none, part}, 3), 0, 0, 1), image);
+  EXPECT_EQ(values_of(*dataset, Augmentation({none, part}, 3), 0, 0, 1),
+            values_of(*dataset, Augmentation({none, part, none}, 3), 0, 0, 1));
   // The file and the pixels draw equally many numbers before the part is drawn.
-  EXPECT_EQ(used(*dataset, Augmentation({whole, part, none}, 3), 0, 0, 1),
-            used(*dataset, Augmentation({whole, part}, 3), 0, 0, 1));
+  EXPECT_EQ(values_of(*dataset, Augmentation({whole, part, none}, 3), 0, 0, 1),
+            values_of(*dataset, Augmentation({whole, part}, 3), 0, 0, 1));
 }
 
 // The picture has black and white columns by turns. Of half of its size, nothing is left of them.
@@ -185,7 +183,7 @@ TEST(Augmentation, CropsTheFileBehindAFlip) {
   const auto dataset = open_dataset(folder_source(folder.path(), settings(20, 30)));
   const spec::RandomCrop part{{0.1, 0.2}};
   const auto spread = [&](const spec::StageKind& first) {
-    const auto values = used(*dataset, Augmentation({first, part}, 3), 0, 0, 1);
+    const auto values = values_of(*dataset, Augmentation({first, part}, 3), 0, 0, 1);
     const auto [least, most] = std::ranges::minmax(values);
     return most - least;
   };
@@ -199,8 +197,9 @@ TEST(Augmentation, CropsTheSamePartOfAMirroredImage) {
   const auto columns = numbered_picture(folder, 1);
   const spec::RandomCrop part{{0.2, 0.6}};
   for (uint64_t position = 0; position < 20; ++position) {
-    const auto plain = used(*columns, Augmentation({spec::Flip{0}, part}, 3), 0, 0, position);
-    const auto mirrored = used(*columns, Augmentation({spec::Flip{1}, part}, 3), 0, 0, position);
+    const auto plain = values_of(*columns, Augmentation({spec::Flip{0}, part}, 3), 0, 0, position);
+    const auto mirrored =
+        values_of(*columns, Augmentation({spec::Flip{1}, part}, 3), 0, 0, position);
     for (size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(mirrored[i], 59 - plain[i], 1) << i;
   }
 }
@@ -213,14 +212,14 @@ TEST(Augmentation, ChangesColoursByTheAmountsThatAreAskedFor) {
   put(folder.path() / "a/1.png", images::encode_png(image.view()));
   const auto dataset = open_dataset(folder_source(folder.path(), settings(1, 2)));
   const Augmentation none({spec::Colour{0, {1, 1}, 0, {1, 1}}}, 3);
-  EXPECT_THAT(used(*dataset, none, 0, 0, 0), ElementsAre(100, 100, 100, 120, 80, 100));
+  EXPECT_THAT(values_of(*dataset, none, 0, 0, 0), ElementsAre(100, 100, 100, 120, 80, 100));
   const Augmentation grey({spec::Colour{0, {0, 0}, 0, {1, 1}}}, 3);
-  EXPECT_THAT(used(*dataset, grey, 0, 0, 0), ElementsAre(100, 100, 100, 120, 120, 120));
+  EXPECT_THAT(values_of(*dataset, grey, 0, 0, 0), ElementsAre(100, 100, 100, 120, 120, 120));
   const Augmentation flat({spec::Colour{0, {1, 1}, 0, {0, 0}}}, 3);
-  EXPECT_THAT(used(*dataset, flat, 0, 0, 0), ElementsAre(110, 90, 100, 110, 90, 100));
+  EXPECT_THAT(values_of(*dataset, flat, 0, 0, 0), ElementsAre(110, 90, 100, 110, 90, 100));
   const Augmentation bright({spec::Colour{0.2, {1, 1}, 0, {1, 1}}}, 3);
   std::set<int> seen;
-  for (uint64_t i = 0; i < 500; ++i) seen.insert(used(*dataset, bright, 0, 0, i)[0]);
+  for (uint64_t i = 0; i < 500; ++i) seen.insert(values_of(*dataset, bright, 0, 0, i)[0]);
   EXPECT_THAT(*seen.begin(), testing::AllOf(testing::Ge(49), testing::Le(52)));
   EXPECT_THAT(*seen.rbegin(), testing::AllOf(testing::Ge(148), testing::Le(151)));
 }
@@ -243,12 +242,14 @@ TEST_P(BoxesOfStages, GoWithThePixels) {
   const TestFolder folder;
   const auto dataset = white_rectangle(folder);
   const Augmentation augmentation(GetParam(), 3);
-  std::vector<std::byte> pixels(dataset->sample_bytes());
+  std::vector<std::byte> pixels(dataset->format().bytes());
+  std::vector<float> target(static_cast<size_t>(dataset->label_count()));
+  Row row{.features_memory = pixels.data(), .target_memory = target.data()};
   Sample sample;
   std::set<float> seen;
   int kept = 0;
   for (uint64_t position = 0; position < 300; ++position) {
-    augmentation.apply(*dataset, 0, 0, position, pixels.data(), sample);
+    dataset->fill({.position = position}, augmentation, sample, row);
     if (sample.boxes.empty()) continue;
     ASSERT_EQ(sample.boxes.size(), 1u);
     const images::Box& box = sample.boxes[0];
@@ -287,9 +288,9 @@ INSTANTIATE_TEST_SUITE_P(
 // Each stage draws numbers of its own: the first does not decide what the second does.
 TEST(Augmentation, StagesDrawApart) {
   const Augmentation twice({spec::Flip{0.5}, spec::Flip{0.5}}, 5);
-  const MemoryDataset dataset = images(1, {1, 2});
+  const StoredDataset dataset = images(1, {1, 2});
   int flipped = 0;
-  for (uint64_t i = 0; i < 400; ++i) flipped += used(dataset, twice, 0, 0, i)[0] == 2;
+  for (uint64_t i = 0; i < 400; ++i) flipped += values_of(dataset, twice, 0, 0, i)[0] == 2;
   EXPECT_GT(flipped, 140);
   EXPECT_LT(flipped, 260);
 }

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "trainer/data/sources/dataset.h"
 #include "trainer/data/stages/stage.h"
 
 namespace muster::data {
@@ -17,11 +16,12 @@ class Augmentation {
   // Precondition: samples of the data set's shape fit all stages (spec::mismatch_of).
   Augmentation(std::vector<spec::StageKind> stages, uint64_t seed);
 
-  // Makes sample `index` for its use at `position` in the order of `epoch`, and writes it to
-  // `features`, which must have room for dataset.sample_bytes(). Any thread may call this, with its
-  // own workspace. Throws Invalid for a damaged sample.
-  void apply(const Dataset& dataset, uint64_t index, uint64_t epoch, uint64_t position,
-             std::byte* features, Sample& workspace) const;
+  // Whether samples stay as they are.
+  bool empty() const { return stages_.empty(); }
+  // Applies the stages to a sample for its use at `position` in the order of `epoch`, and writes
+  // its features to `out`. Any thread may call this with its own sample. Throws Invalid for a
+  // damaged image.
+  void apply(Sample& sample, uint64_t epoch, uint64_t position, std::byte* out) const;
 
  private:
   std::vector<spec::StageKind> stages_;
