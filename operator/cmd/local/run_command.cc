@@ -330,28 +330,15 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
-// Throws Invalid if continuing the training would end at once. A training that had ended early may
-// continue if the rule for ending early has changed.
-void require_more_to_train(const JobSource& source, const JobState& state) {
-  const std::optional<api::TrainingLength>& before = source.job.status.trained_to;
-  const Json summary = summary_of(source.setting.directory, source.job, state.replicas, 0);
-  const bool ended_early = bool_or(summary, "stoppedEarly", false) || given(summary, "reached");
-  if (!before || ended_early || plan::asks_for_more(source.job)) return;
-  throw Invalid(
-      fmt::format("{}: --continue: expected more {} than the {} that the job has been trained for, "
-                  "found {}",
-                  shown(source.setting.directory.root()), before->epochs ? "epochs" : "steps",
-                  plan::describe(*before), plan::describe(*api::length_of(source.job))));
-}
-
 // Whether the user asks for more of a job that has succeeded. Throws Invalid for a job without
 // `training`, because what its program would do is not known.
-bool trains_on(const JobSource& source, const JobState& state, const RunOptions& options) {
+bool trains_on(const JobSource& source, const RunOptions& options) {
   if (!options.go_on || !source.job.status.is_true("Succeeded")) return false;
   if (changes_since_last_run(source).empty()) return false;
   if (!source.job.training.is_null()) {
-    require_more_to_train(source, state);
-    return true;
+    const std::string nothing = nothing_to_train(source);
+    if (nothing.empty()) return true;
+    throw Invalid(shown(source.setting.directory.root()) + ": --continue: " + nothing);
   }
   throw Invalid(
       "--continue: expected a job with spec.training, found one that runs a program of "
@@ -424,7 +411,7 @@ int run_job(const RunOptions& options) {
   state.resume = run_command(options, directory);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
   if (retries) notes.push_back(retry_failed(source, state));
-  const bool goes_on = trains_on(source, state, options);
+  const bool goes_on = trains_on(source, options);
   if (goes_on) {
     source.job.status = plan::train_on(source.job);
     state.status = api::to_json(source.job.status);
