@@ -148,17 +148,24 @@ class Run {
     if (signal_ == 0 || number == SIGTERM) signal_ = number;
     ++interruptions_;
     if (interruptions_ == 1) {
-      display_.print(is_decided() ? "the job has come to its end already, and its last replicas "
-                                    "leave; again to kill them now"
-                                  : "stopping: the job saves a checkpoint and leaves; again to "
-                                    "kill it now");
+      display_.print(stopping_text());
       cluster_.suspend();
-    } else if (interruptions_ == 2 && !is_decided()) {
+    } else if (interruptions_ == 2 && !is_decided() && controller_.failures(name()) == 0) {
       display_.print("killing the replicas");
       cluster_.kill_all();
     } else {
       given_up_ = 128 + signal_;
     }
+  }
+
+  const char* stopping_text() const {
+    if (is_decided()) {
+      return "the job has come to its end already, and its last replicas leave; again to kill them "
+             "now";
+    }
+    return cluster_.job().training.is_null()
+               ? "stopping: the replicas are asked to end; again to kill them now"
+               : "stopping: the job saves a checkpoint and leaves; again to kill it now";
   }
 
   void follow_scale_request() {
@@ -176,6 +183,9 @@ class Run {
 
   void report(const controller::Controller::Trouble& trouble) {
     if (trouble.invalid) return give_up(trouble.broken ? kInternal : kBadInput, trouble.message);
+    if (trouble.lasting) return give_up(kCannotWrite, trouble.message);
+    // The user has asked twice for an end: nothing is waited for any more.
+    if (interruptions_ > 1) return give_up(128 + signal_, trouble.message);
     const auto now = Clock::now();
     if (trouble.failures == 1) trouble_since_ = now;
     if (trouble.failures == 1 || now - trouble_told_ > kRemind) {
@@ -262,7 +272,8 @@ class Run {
       try {
         return write_file_atomically(directory().summary(), text);
       } catch (const WriteError& error) {
-        if (error.lasting() || Clock::now() > until || read_signal(signals_)) throw;
+        const bool asked_twice = interruptions_ > 1;
+        if (error.lasting() || asked_twice || Clock::now() > until || read_signal(signals_)) throw;
         if (!told) display_.print(std::string("warning: ") + error.what() + " (will try again)");
       }
       cluster_.wait(cluster_.now() + kStatusPeriod, signals_.get());
