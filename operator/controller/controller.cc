@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "common/error.h"
+#include "common/system/file.h"
 #include "operator/plan/plan.h"
 
 namespace muster::controller {
@@ -85,7 +86,9 @@ Monitor::Result Controller::look_at(const std::string& key) {
     return again ? Monitor::Result::later : Monitor::Result::done;
   } catch (const Unavailable& error) {
     queue_.failed(key, clock_());
-    report_({key, error.what(), queue_.failures(key), /*invalid=*/false});
+    const auto* write = dynamic_cast<const WriteError*>(&error);
+    report_({key, error.what(), queue_.failures(key), /*invalid=*/false, /*broken=*/false,
+             /*lasting=*/write != nullptr && write->lasting()});
   } catch (const Invalid& error) {
     queue_.refused(key, clock_());
     report_({key, error.what(), queue_.failures(key), /*invalid=*/true});

@@ -38,7 +38,8 @@ class Controller {
     std::string message;
     int failures;  // in a row
     bool invalid;
-    bool broken = false;  // a bug: neither Unavailable nor Invalid. Otherwise handled like Invalid
+    bool broken = false;   // a bug: neither Unavailable nor Invalid. Otherwise handled like Invalid
+    bool lasting = false;  // a write failed, and waiting does not help; see WriteError::lasting()
   };
   using Report = std::function<void(const Trouble&)>;
 

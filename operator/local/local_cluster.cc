@@ -6,13 +6,13 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <ctime>
 #include <fstream>
 
 #include "common/documents/json.h"
 #include "common/error.h"
-#include "common/exit_code.h"
 #include "common/job/results.h"
 #include "common/net/key_pair.h"
 #include "common/random.h"
@@ -35,10 +35,15 @@ using plan::ObservedReplica;
 using plan::Phase;
 
 void append_line(const fs::path& path, const std::string& line) {
-  std::ofstream file(path, std::ios::app);
-  file << line << '\n';
-  file.flush();
-  if (!file) throw WriteError("cannot write " + path.string());
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  const auto fail = [&] { throw WriteError("cannot write " + path.string(), errno); };
+  if (!file) fail();
+  const std::string text = line + '\n';
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno != EINTR) fail();
+    if (written > 0) rest.remove_prefix(static_cast<size_t>(written));
+  }
 }
 
 // Returns local time, in the form of the trainer's logs: "2026-11-21 12:34:56".
@@ -218,12 +223,13 @@ void LocalCluster::tell_in_log(const ObservedReplica& seen, const std::string& l
   log << "muster: " << line << '\n';
 }
 
-// A full disk is waited for. Whatever else keeps a process from being started is the end of this
-// attempt, so that it counts, and the next one comes after a pause that grows.
+// A full disk is waited for. A limit on the size of files (EFBIG) is one of this process, which
+// ends because of it. Whatever else keeps a process from being started is the end of this attempt,
+// so that it counts, and the next one comes after a pause that grows.
 void LocalCluster::try_to_start(Replica& replica) {
   const auto fail = [&](const std::exception& error) {
     replica.process.reset();
-    replica.seen.exit_code = kUnavailable;
+    replica.seen.reason = api::kNotStarted;
     replica.seen.last_line = error.what();
     settle_end(replica.seen);
     tell_in_log(replica.seen, error.what());
@@ -231,7 +237,7 @@ void LocalCluster::try_to_start(Replica& replica) {
   try {
     start(replica);
   } catch (const WriteError& error) {
-    if (!error.lasting()) throw;
+    if (!error.lasting() || error.error() == EFBIG) throw;
     fail(error);
   } catch (const Unavailable& error) {
     fail(error);

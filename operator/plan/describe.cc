@@ -89,6 +89,7 @@ std::string describe_end(const api::TrainingJob& job, const ObservedReplica& rep
     return text + was + " and ended with exit code " + std::to_string(*replica.exit_code) + " (" +
            describe_exit_code(*replica.exit_code) + ")";
   }
+  if (replica.reason == api::kNotStarted) return text + " could not be started" + quote_of(replica);
   std::string how = ended ? " failed without an exit code" : " keeps failing";
   if (replica.exit_code) {
     how = ended ? " ended with exit code " : " keeps failing, last with exit code ";

@@ -17,7 +17,7 @@ namespace {
 
 enum AreaRange : size_t { kAll, kSmall, kMedium, kLarge };
 constexpr std::array<CocoAreas, 4> kRanges = {
-    CocoAreas{0, 1e10}, {0, 32.0 * 32}, {32.0 * 32, 96.0 * 96}, {96.0 * 96, 1e10}};
+    CocoAreas{0, 1e10}, {0, kMostSmall}, {kMostSmall, kMostMedium}, {kMostMedium, 1e10}};
 constexpr int32_t kMostDetections = 100;  // most detections of a class in an image
 constexpr int kRecalls = 101;
 

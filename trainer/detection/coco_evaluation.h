@@ -8,6 +8,10 @@
 
 namespace muster::detection {
 
+// COCO's metrics group objects by their area: the most pixels of a small and of a medium object.
+constexpr double kMostSmall = 32.0 * 32;
+constexpr double kMostMedium = 96.0 * 96;
+
 // A box in pixels of its image, in COCO's form: the upper left corner and the size.
 struct CocoBox {
   double x = 0;

@@ -136,6 +136,9 @@ struct DataFacts {
   size_t files = 1;                     // number of files that `shard: file` divides
   std::vector<std::string> notes = {};  // remarks on the data that are not errors
   bool without_objects = false;         // labels are objects, and no sample has an object to learn
+  // Labels are objects: the sizes, as metrics name them ("Small"), of which no sample has an
+  // object.
+  std::vector<std::string> sizes_without_objects = {};
 };
 
 // The manifest's words for a kind, and the fields at which a problem with the samples is reported.

@@ -57,6 +57,7 @@ class Fit {
     for (const compute::Mismatch& mismatch : graph.mismatches) report(mismatch);
     if (model_.label_count == 0) model_.label_count = graph.outputs;
     for (const auto& [part, found] : found_) check_labels(part, found);
+    check_measured();
     const bool known = knows_classes_ && !model_.input_shape.empty() && model_.label_count > 0;
     if (known && graph.mismatches.empty()) check_precision();
   }
@@ -213,6 +214,34 @@ class Fit {
         at(path_in(part, found, &SourceWords::labels)),
         fmt::format("at most {} classes, one for each output of the model", outputs),
         found.facts.largest_label.empty() ? std::to_string(labels) : found.facts.largest_label);
+  }
+
+  // The metrics by which evaluations decide must be ones that the validation data can give.
+  void check_measured() {
+    const auto validation =
+        std::ranges::find(found_, "validation", &std::pair<std::string, Found>::first);
+    if (validation == found_.end() || !std::holds_alternative<compute::SsdLoss>(model_.loss))
+      return;
+    const Found& found = validation->second;
+    check_measured("earlyStopping", member(training_, "earlyStopping"), kDefaultMetric, found);
+    check_measured("checkpoint.bestOnly", member(member(training_, "checkpoint"), "bestOnly"),
+                   kDefaultMetric, found);
+    check_measured("stopWhen", member(training_, "stopWhen"), kTrainLoss, found);
+  }
+
+  // `rule` is the object at `relative`; `by_default` is its metric if it names none.
+  void check_measured(const std::string& relative, const Json& rule, const char* by_default,
+                      const Found& found) {
+    const std::string path = at(relative + ".metric");
+    if (!rule.is_object() || !problems_.is_sound(path)) return;
+    const std::string metric = string_or(rule, "metric", by_default);
+    const bool lacks_size =
+        std::ranges::any_of(found.facts.sizes_without_objects,
+                            [&](const std::string& size) { return metric.ends_with(size); });
+    if (metric == kTrainLoss || !(lacks_size || found.facts.without_objects)) return;
+    problems_.report(path, "a metric that data.validation can give",
+                     fmt::format("\"{}\", for which its {} have no objects", metric,
+                                 words_of(found.source).files));
   }
 
   // Classes are numbered by their names, so other names would be other classes.

@@ -65,11 +65,12 @@ std::vector<Replica> replicas_of(const ClusterJob& seen) {
 std::string state_of(const Replica& replica) {
   if (replica.record.succeeded) return "succeeded";
   if (!replica.seen) return replica.record.failed ? "failed" : "no pod";
+  if (left_on_request(*replica.seen)) return "stopped";
   switch (replica.seen->phase) {
     case Phase::succeeded:
       return "succeeded";
     case Phase::failed:
-      return replica.seen->deleting ? "stopped" : "failed";
+      return "failed";
     case Phase::pending:
       return replica.seen->deleting ? "leaving" : "pending";
     case Phase::running:
@@ -201,7 +202,8 @@ std::string status_text(const ClusterJob& seen, api::Time now) {
     if (!reason.empty()) reasons += fmt::format("  {}: {}\n", replica.name, reason);
   }
   const std::string conditions = conditions_text(job.status);
-  const std::string cause = job.status.cause.empty() ? "" : "  cause: " + job.status.cause + "\n";
+  const bool told = (reasons + conditions).find(job.status.cause) != std::string::npos;
+  const std::string cause = told ? "" : "  cause: " + job.status.cause + "\n";
   for (const std::string& part : {reasons, cause, conditions}) {
     if (!part.empty()) text += "\n" + part;
   }

@@ -11,8 +11,10 @@
 #include "common/text/shell_word.h"
 #include "operator/api/schema.h"
 #include "operator/cmd/job/initial_weights.h"
+#include "trainer/checkpoint/start/completion.h"
 #include "trainer/checkpoint/start/resume.h"
 #include "trainer/folder/claim.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::cmd {
 
@@ -140,6 +142,53 @@ void require_own_folder(const JobSource& source) {
 
 }  // namespace
 
+namespace {
+
+// How long a training is at a position, and how long the manifest asks for, in the manifest's unit.
+struct Lengths {
+  Lengths(const checkpoint::Position& position, const spec::TrainingSpec& spec)
+      : unit(spec.steps ? "step" : "epoch"),
+        trained(text_of(spec.steps ? position.step : position.epoch)),
+        asked_for(text_of(spec.steps.value_or(spec.epochs.value_or(0)))) {}
+
+  std::string text_of(uint64_t count) const {
+    return fmt::format("{} {}{}", count, unit, count == 1 ? "" : "s");
+  }
+
+  std::string unit;
+  std::string trained;
+  std::string asked_for;
+};
+
+}  // namespace
+
+std::string nothing_to_train(const JobSource& source) {
+  const auto found = search_checkpoints(source.setting.directory).newest;
+  if (!found) return "";
+  const api::TrainingJob& job = source.job;
+  const checkpoint::Completion completion(job.training, job.replicas.contains(api::Role::ps));
+  if (!completion.covers(found->manifest)) return "";
+  const spec::TrainingSpec spec = spec::to_training_spec(job.training);
+  const checkpoint::Position at = resumption_from(*found, job).position;
+  const Lengths lengths(at, spec);
+  if (const auto& reached = at.evaluations.reached) {
+    return fmt::format(
+        "expected something left to train, found that stopWhen has ended the training at step {}: "
+        "{} was {:.6g}. To train on, change or remove {}.stopWhen; more {}s alone change nothing",
+        reached->step, spec.stop_when->metric, reached->value, kTrainingPath, lengths.unit);
+  }
+  if (checkpoint::is_stopped(at.evaluations, spec.early_stopping)) {
+    return fmt::format(
+        "expected something left to train, found that early stopping has ended the training after "
+        "epoch {}, at step {}: {} had not improved for {} evaluations. To train on, raise "
+        "{}.earlyStopping.patience or remove earlyStopping; more {}s alone change nothing",
+        at.epoch, at.step, spec.early_stopping->metric, at.evaluations.without_improvement,
+        kTrainingPath, lengths.unit);
+  }
+  return fmt::format("expected more {}s than the {} that the job has been trained for, found {}",
+                     lengths.unit, lengths.trained, lengths.asked_for);
+}
+
 std::vector<std::string> check_resume(const JobSource& source) {
   if (source.job.training.is_null()) return {};
   require_own_folder(source);
@@ -151,6 +200,14 @@ std::vector<std::string> check_resume(const JobSource& source) {
   const auto where = [&](const std::string& path) { return source.document.locate(path); };
   require_no_problems(checkpoint::problems_of(resumption, name, kTrainingPath, where), kBadInput);
   std::vector<std::string> notes;
+  const spec::TrainingSpec spec = spec::to_training_spec(source.job.training);
+  if (!found->manifest.is_final() && checkpoint::is_whole(resumption.position, spec)) {
+    const Lengths lengths(resumption.position, spec);
+    notes.push_back(
+        fmt::format("{} has been trained for {}, and {} asks for {}: nothing is left "
+                    "to train",
+                    name, lengths.trained, kTrainingPath, lengths.asked_for));
+  }
   for (const spec::Change& change : resumption.changed) {
     const std::string path = std::string(kTrainingPath) + "." + change.path;
     notes.push_back(fmt::format("{}: {} {} since {}; the rest is trained with it", where(path),

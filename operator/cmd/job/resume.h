@@ -25,6 +25,10 @@ std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 // Returns a sentence for every other change, and for anything that the user may not expect.
 std::vector<std::string> check_resume(const JobSource& source);
 
+// Returns why a job that has succeeded has nothing to train with its present manifest, and how to
+// ask for more: "expected ..., found ..."; "" if it has, or if there is no checkpoint to tell by.
+std::string nothing_to_train(const JobSource& source);
+
 // Returns why a job that failed with `exit_code` should not be retried unchanged, or "".
 std::string retry_warning(const JobSource& source, int exit_code);
 

@@ -148,17 +148,24 @@ class Run {
     if (signal_ == 0 || number == SIGTERM) signal_ = number;
     ++interruptions_;
     if (interruptions_ == 1) {
-      display_.print(is_decided() ? "the job has come to its end already, and its last replicas "
-                                    "leave; again to kill them now"
-                                  : "stopping: the job saves a checkpoint and leaves; again to "
-                                    "kill it now");
+      display_.print(stopping_text());
       cluster_.suspend();
-    } else if (interruptions_ == 2 && !is_decided()) {
+    } else if (interruptions_ == 2 && !is_decided() && controller_.failures(name()) == 0) {
       display_.print("killing the replicas");
       cluster_.kill_all();
     } else {
       given_up_ = 128 + signal_;
     }
+  }
+
+  const char* stopping_text() const {
+    if (is_decided()) {
+      return "the job has come to its end already, and its last replicas leave; again to kill them "
+             "now";
+    }
+    return cluster_.job().training.is_null()
+               ? "stopping: the replicas are asked to end; again to kill them now"
+               : "stopping: the job saves a checkpoint and leaves; again to kill it now";
   }
 
   void follow_scale_request() {
@@ -176,6 +183,9 @@ class Run {
 
   void report(const controller::Controller::Trouble& trouble) {
     if (trouble.invalid) return give_up(trouble.broken ? kInternal : kBadInput, trouble.message);
+    if (trouble.lasting) return give_up(kCannotWrite, trouble.message);
+    // The user has asked twice for an end: nothing is waited for any more.
+    if (interruptions_ > 1) return give_up(128 + signal_, trouble.message);
     const auto now = Clock::now();
     if (trouble.failures == 1) trouble_since_ = now;
     if (trouble.failures == 1 || now - trouble_told_ > kRemind) {
@@ -262,7 +272,8 @@ class Run {
       try {
         return write_file_atomically(directory().summary(), text);
       } catch (const WriteError& error) {
-        if (error.lasting() || Clock::now() > until || read_signal(signals_)) throw;
+        const bool asked_twice = interruptions_ > 1;
+        if (error.lasting() || asked_twice || Clock::now() > until || read_signal(signals_)) throw;
         if (!told) display_.print(std::string("warning: ") + error.what() + " (will try again)");
       }
       cluster_.wait(cluster_.now() + kStatusPeriod, signals_.get());
@@ -330,28 +341,15 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
-// Throws Invalid if continuing the training would end at once. A training that had ended early may
-// continue if the rule for ending early has changed.
-void require_more_to_train(const JobSource& source, const JobState& state) {
-  const std::optional<api::TrainingLength>& before = source.job.status.trained_to;
-  const Json summary = summary_of(source.setting.directory, source.job, state.replicas, 0);
-  const bool ended_early = bool_or(summary, "stoppedEarly", false) || given(summary, "reached");
-  if (!before || ended_early || plan::asks_for_more(source.job)) return;
-  throw Invalid(
-      fmt::format("{}: --continue: expected more {} than the {} that the job has been trained for, "
-                  "found {}",
-                  shown(source.setting.directory.root()), before->epochs ? "epochs" : "steps",
-                  plan::describe(*before), plan::describe(*api::length_of(source.job))));
-}
-
 // Whether the user asks for more of a job that has succeeded. Throws Invalid for a job without
 // `training`, because what its program would do is not known.
-bool trains_on(const JobSource& source, const JobState& state, const RunOptions& options) {
+bool trains_on(const JobSource& source, const RunOptions& options) {
   if (!options.go_on || !source.job.status.is_true("Succeeded")) return false;
   if (changes_since_last_run(source).empty()) return false;
   if (!source.job.training.is_null()) {
-    require_more_to_train(source, state);
-    return true;
+    const std::string nothing = nothing_to_train(source);
+    if (nothing.empty()) return true;
+    throw Invalid(shown(source.setting.directory.root()) + ": --continue: " + nothing);
   }
   throw Invalid(
       "--continue: expected a job with spec.training, found one that runs a program of "
@@ -424,7 +422,7 @@ int run_job(const RunOptions& options) {
   state.resume = run_command(options, directory);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
   if (retries) notes.push_back(retry_failed(source, state));
-  const bool goes_on = trains_on(source, state, options);
+  const bool goes_on = trains_on(source, options);
   if (goes_on) {
     source.job.status = plan::train_on(source.job);
     state.status = api::to_json(source.job.status);

@@ -32,18 +32,19 @@ const ObservedReplica* newest(const local::JobState& state, api::Role role, int 
   return found;
 }
 
-std::string phase_text(const ObservedReplica* replica, bool job_runs) {
-  if (replica == nullptr) return "stopped";
+// `may_live`: its process lives, or somebody watches over it.
+std::string phase_text(const ObservedReplica* replica, bool may_live) {
+  if (replica == nullptr || left_on_request(*replica)) return "stopped";
   switch (replica->phase) {
     case Phase::succeeded:
       return "succeeded";
     case Phase::failed:
-      return replica->deleting ? "stopped" : "failed";
+      return "failed";
     case Phase::pending:
     case Phase::running:
       break;
   }
-  return job_runs ? "running" : "lost";
+  return may_live ? "running" : "lost";
 }
 
 Json pid_of(const local::JobDirectory& directory, const std::string& name) {
@@ -64,14 +65,16 @@ Json replica_json(const StoredJob& stored, const api::ReplicaRecord& record, boo
   const std::string http = name + "/http";
   Json value;
   value["name"] = name;
-  value["state"] = record.succeeded ? "succeeded" : phase_text(replica, job_runs);
   value["pid"] = pid_of(stored.directory, name);
+  const bool may_live = job_runs || !value["pid"].is_null();
+  const bool answers = may_live && replica != nullptr && is_live(*replica);
+  value["state"] = record.succeeded ? "succeeded" : phase_text(replica, may_live);
   value["attempt"] = record.attempt;
   value["restarts"] = record.restarts;
   value["exitCode"] = record.exit_code ? Json(*record.exit_code) : Json(nullptr);
   const auto host = stored.state.addresses.hosts.find(name);
   if (host != stored.state.addresses.hosts.end()) value["address"] = host->second;
-  value["http"] = stored.state.addresses.ports.contains(http)
+  value["http"] = answers && stored.state.addresses.ports.contains(http)
                       ? Json(stored.state.addresses.of(http))
                       : Json(nullptr);
   value["log"] = stored.directory.log(name).string();
@@ -86,13 +89,30 @@ bool is_scaled_away(const StoredJob& stored, const api::ReplicaRecord& record) {
   return record.index >= wanted && (replica == nullptr || !is_live(*replica));
 }
 
-Json status_json(const StoredJob& stored) {
+// Removes what was true of a job that ran, and is not true after its `muster run` is gone.
+void forget_the_living(StoredJob& stored) {
+  api::JobStatus& status = stored.job.status;
+  std::erase_if(status.conditions, [](const api::Condition& condition) {
+    return condition.type == "Running" || condition.type == "Restarting" ||
+           condition.type == "Stalled";
+  });
+  for (auto& [role, counts] : status.replica_statuses) counts.ready = counts.active = 0;
+  if (status.progress.is_object())
+    for (const char* field : {"examplesPerSecond", "etaSeconds", "gpus"})
+      status.progress.erase(field);
+  status.cause.clear();
+  stored.state.status = api::to_json(status);
+}
+
+Json status_json(StoredJob& stored) {
   const std::optional<ProcessIdentity> runner = local::RunLock::holder(stored.directory);
   const std::string state = state_of(stored.job.status);
+  const bool interrupted = state == "Running" && !runner;
+  if (interrupted) forget_the_living(stored);
   Json value;
   value["name"] = stored.job.name;
   value["directory"] = stored.directory.root().string();
-  value["state"] = state == "Running" && !runner ? "Interrupted" : state;
+  value["state"] = interrupted ? "Interrupted" : state;
   value["runner"] = runner ? Json(runner->pid) : Json(nullptr);
   value["wallSeconds"] = stored.state.wall_seconds;
   value["progress"] = stored.job.status.progress;
@@ -106,10 +126,18 @@ Json status_json(const StoredJob& stored) {
   return value;
 }
 
+// Returns who runs the job, or that the process which ran it is gone; "" if it does not run.
+std::string runner_text(const StoredJob& stored, const Json& value) {
+  if (!value["runner"].is_null()) return ", run by process " + value["runner"].dump();
+  if (value["state"] != "Interrupted") return "";
+  const std::optional<ProcessIdentity> last = local::RunLock::last_holder(stored.directory);
+  return fmt::format(": the `muster run` that ran the job{} is gone",
+                     last ? fmt::format(" (process {})", last->pid) : "");
+}
+
 void print_status(const StoredJob& stored, const Json& value) {
   const std::string state = value["state"];
-  print(stdout, "{}: {}{}\n", stored.job.name, state,
-        value["runner"].is_null() ? "" : ", run by process " + value["runner"].dump());
+  print(stdout, "{}: {}{}\n", stored.job.name, state, runner_text(stored, value));
   print(stdout, "  directory  {}\n", shown(stored.directory.root()));
   print(stdout, "  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
   if (const std::string gpus = gpus_text(stored.job.status); !gpus.empty())
@@ -144,7 +172,7 @@ void print_status(const StoredJob& stored, const Json& value) {
 }  // namespace
 
 int show_status(const std::filesystem::path& path, const std::string& output) {
-  const StoredJob stored = load_stored_job(path);
+  StoredJob stored = load_stored_job(path);
   const Json value = status_json(stored);
   if (output == "text") {
     print_status(stored, value);

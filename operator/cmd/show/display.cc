@@ -161,22 +161,28 @@ std::string gpus_text(const api::JobStatus& status) {
 }
 
 std::string conditions_text(const api::JobStatus& status) {
-  // Pairs of condition types and the rest of the line.
-  std::vector<std::pair<std::string, std::string>> lines;
+  struct Line {
+    std::string types, reason, message;
+  };
+  std::vector<Line> lines;
   for (const api::Condition& condition : status.conditions) {
     const bool refused = condition.type == "Accepted" && !condition.status;
     if (!condition.status && !refused) continue;
     const std::string type = (refused ? "not " : "") + condition.type;
-    const std::string rest = fmt::format("({}): {}", condition.reason, condition.message);
-    const auto same = std::ranges::find(lines, rest, &decltype(lines)::value_type::second);
+    const auto same = std::ranges::find_if(lines, [&](const Line& line) {
+      return line.reason == condition.reason && line.message == condition.message;
+    });
     if (same == lines.end()) {
-      lines.emplace_back(type, rest);
+      lines.push_back({type, condition.reason, condition.message});
     } else {
-      same->first += ", " + type;
+      same->types += ", " + type;
     }
   }
   std::string text;
-  for (const auto& [types, rest] : lines) text += "  " + types + " " + rest + "\n";
+  for (const auto& [types, reason, message] : lines) {
+    const std::string why = types == reason ? "" : " (" + reason + ")";
+    text += "  " + types + why + ": " + message + "\n";
+  }
   return text;
 }
 

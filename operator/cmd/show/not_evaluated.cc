@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/documents/json.h"
 #include "operator/plan/describe.h"
 
@@ -49,6 +51,20 @@ Json not_evaluated(const api::TrainingJob& job, const std::vector<ObservedReplic
     }
   }
   return missing;
+}
+
+Json not_measured(const api::TrainingJob& job, const Json& evaluation) {
+  if (!job.status.is_true("Succeeded")) return nullptr;
+  Json unmeasured;
+  for (const char* name : {"validation", "test"}) {
+    const Json& result = member(evaluation, name);
+    const bool evaluated = result.is_object() && !member(result, "error").is_string();
+    const bool measured = std::any_of(result.begin(), result.end(), [](const Json& value) {
+      return value.is_number() || value.is_null();
+    });
+    if (evaluated && !measured) unmeasured.push_back(name);
+  }
+  return unmeasured;
 }
 
 }  // namespace muster::cmd

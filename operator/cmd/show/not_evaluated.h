@@ -13,4 +13,8 @@ namespace muster::cmd {
 Json not_evaluated(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas,
                    const Json& evaluation);
 
+// Returns the names of the job's validation and test data that the evaluation has read without
+// coming to any metric, as for a detector whose data have no objects; null if there are none.
+Json not_measured(const api::TrainingJob& job, const Json& evaluation);
+
 }  // namespace muster::cmd

@@ -12,6 +12,7 @@
 #include "common/exit_code.h"
 #include "common/job/metric_name.h"
 #include "common/job/results.h"
+#include "operator/api/disruption.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/job/resume.h"
 #include "operator/cmd/show/not_evaluated.h"
@@ -117,6 +118,7 @@ Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& 
   take_metrics("validation", evaluation, summary);
   take_metrics("test", evaluation, summary);
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
+  summary["notMeasured"] = not_measured(job, evaluation);
   summary["wallSeconds"] = nullptr;
   for (const char* field :
        {"trainSeconds", "weightsDigest", "checkpoint", "model", "onnx", "secondsPerBatch",
@@ -177,11 +179,13 @@ std::optional<Failure> deciding_failure(const api::TrainingJob& job,
     const api::ReplicaRecord* record = record_of(job.status, replica);
     if (record == nullptr || !record->failed || !replica.finished) continue;
     // The message of the decision begins with the name of the deciding replica.
-    if (target->message.starts_with(name + " ")) return Failure{name, replica.exit_code};
+    if (target->message.starts_with(name + " "))
+      return Failure{name, replica.exit_code, replica.reason};
     if (first == nullptr || replica.finished < first->finished) first = &replica;
   }
   if (first == nullptr || target->reason == "DeadlineExceeded") return std::nullopt;
-  return Failure{local::replica_name(job, first->role, first->index), first->exit_code};
+  return Failure{local::replica_name(job, first->role, first->index), first->exit_code,
+                 first->reason};
 }
 
 std::string cause_text(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
@@ -218,7 +222,9 @@ int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>
   }
   if (job.status.find("FailureTarget")->reason == "DeadlineExceeded") return kDeadline;
   const std::optional<Failure> failure = deciding_failure(job, replicas);
-  const int code = failure ? failure->exit_code.value_or(kInternal) : kInternal;
+  const bool started = !failure || failure->reason != api::kNotStarted;
+  const int unknown = started ? kInternal : kUnavailable;
+  const int code = failure ? failure->exit_code.value_or(unknown) : unknown;
   // A code of a signal would mean that `muster run` itself was interrupted.
   const bool is_signal = code > 128 && code <= 128 + 64;
   return code <= 0 || is_signal ? kInternal : code;

@@ -15,17 +15,18 @@ std::string state_of(const api::JobStatus& status);
 
 // Returns the content of summary.json: {state, step, epochs, trainLoss, trainAccuracy,
 // validationLoss, validationAccuracy, testLoss, testAccuracy, each further metric of an evaluation
-// under two such names, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint, model,
-// onnx, secondsPerBatch, examplesPerSecond, stoppedEarly, reached, best, parameters, failure}, with
-// checkpoint, model and onnx as paths below the directory. Unknown values are null. If an
-// unreadable checkpoint hides which one is the newest, all values from checkpoints are null too,
-// and step is the last reported step. For a succeeded job the values come from result.json; for
-// another job from its newest whole checkpoint (step 0 if it trained and has none); for both also
-// from the evaluation of that step. notEvaluated names, for a succeeded job, the data of its
-// `training` that lack an evaluation: {"validation": why, "test": why}; null if none do. parameters
-// is the result of few_parameters(). failure says why the job failed: {reason, message, replica,
-// exitCode, log}; replica, exitCode and log are those of the replica that decided the failure, null
-// if none did.
+// under two such names, notEvaluated, notMeasured, wallSeconds, trainSeconds, weightsDigest,
+// checkpoint, model, onnx, secondsPerBatch, examplesPerSecond, stoppedEarly, reached, best,
+// parameters, failure}, with checkpoint, model and onnx as paths below the directory. Unknown
+// values are null. If an unreadable checkpoint hides which one is the newest, all values from
+// checkpoints are null too, and step is the last reported step. For a succeeded job the values come
+// from result.json; for another job from its newest whole checkpoint (step 0 if it trained and has
+// none); for both also from the evaluation of that step. notEvaluated names, for a succeeded job,
+// the data of its `training` that lack an evaluation: {"validation": why, "test": why}; null if
+// none do. notMeasured lists the data whose evaluation came to no metric; null if there are none.
+// parameters is the result of few_parameters(). failure says why the job failed: {reason, message,
+// replica, exitCode, log}; replica, exitCode and log are those of the replica that decided the
+// failure, null if none did.
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
@@ -42,6 +43,7 @@ Json with_shown_files(Json summary, const local::JobDirectory& directory);
 struct Failure {
   std::string name;
   std::optional<int> exit_code;
+  std::string reason;  // as in ObservedReplica
 };
 std::optional<Failure> deciding_failure(const api::TrainingJob& job,
                                         const std::vector<plan::ObservedReplica>& replicas);
@@ -58,7 +60,8 @@ std::string log_end_text(const api::TrainingJob& job,
 
 // Returns the exit code of `muster run` once the job has finished: 0 if it succeeded; kNotEvaluated
 // if the summary names data without an evaluation; kDeadline if its deadline has passed; else the
-// deciding replica's own code if a program chose the code (below 126); else kInternal.
+// deciding replica's own code if a program chose the code (below 126); kUnavailable if that replica
+// could not be started; else kInternal.
 int exit_code_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas,
                  const Json& summary);
 

@@ -118,6 +118,9 @@ std::string summary_rows(const Json& summary) {
     rows.add(metric_words(field.get<std::string>()), "not a finite number");
   for (const auto& [name, why] : of("notEvaluated").items())
     rows.add(name + " data", "not evaluated: " + why.get<std::string>());
+  for (const Json& name : of("notMeasured"))
+    rows.add(name.get<std::string>() + " data",
+             "warning: nothing was measured on them: no sample gives a metric of this model");
   const Json& seconds = of("trainSeconds");
   rows.add("training time", seconds.is_number() ? Json(wall_text(seconds.get<double>())) : Json());
   const Json& speed = of("examplesPerSecond");

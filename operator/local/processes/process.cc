@@ -66,7 +66,7 @@ struct Prepared {
 
 Descriptor open_log(const fs::path& path) {
   Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!log) throw WriteError("cannot write " + path.string() + ": " + system_words(errno));
+  if (!log) throw WriteError("cannot write " + path.string(), errno);
   return log;
 }
 

@@ -173,7 +173,8 @@ TEST(Output, that_cannot_be_written_is_told_and_ends_with_its_code) {
         "status run -o json", "logs run", "validate job.yaml", "render job.yaml", "--help",
         "--version", "evaluate --help", "stop run"}) {
     EXPECT_EQ(run_in_shell(job, command + std::string(" >/dev/full")), kCannotWrite) << command;
-    EXPECT_THAT(read_text(job.folder() / "said"), HasSubstr("cannot write standard output"))
+    EXPECT_THAT(read_text(job.folder() / "said"),
+                HasSubstr("cannot write standard output (/dev/full): No space left on device"))
         << command;
   }
   EXPECT_TRUE(fs::exists(job.directory() / "model/model.safetensors"));

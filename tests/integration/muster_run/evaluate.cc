@@ -120,7 +120,7 @@ TEST(MusterRunEvaluates, in_the_training_and_ends_it_by_a_metric_that_counts_by_
   }
 }
 
-TEST(MusterRunEvaluates, at_its_end_a_training_that_had_ended_early_and_is_given_more_epochs) {
+TEST(MusterRunEvaluates, at_its_end_a_training_that_had_ended_early_and_would_not_go_on) {
   ScriptJob job(kBlobs);
   const auto run_to = [&](const char* epochs) {
     return job.muster(
@@ -133,6 +133,17 @@ TEST(MusterRunEvaluates, at_its_end_a_training_that_had_ended_early_and_is_given
   EXPECT_EQ(first->wait(), kSuccess) << first->output();
   const Json before = Json::parse(read_text(job.directory() / "summary.json"));
   ASSERT_EQ(before["stoppedEarly"], true);
+  for (const char* epochs : {"50", "2"}) {
+    auto refused = run_to(epochs);
+    EXPECT_EQ(refused->wait(), kBadInput) << refused->output();
+    EXPECT_THAT(refused->output(),
+                AllOf(HasSubstr("run: --continue: expected something left to train, found that "
+                                "early stopping has ended the training after epoch "),
+                      HasSubstr("raise spec.training.earlyStopping.patience"),
+                      Not(HasSubstr("trains on"))));
+  }
+  // As a job of a cluster, which was created again.
+  fs::remove(job.directory() / "job.json");
   auto second = run_to("50");
   EXPECT_EQ(second->wait(), kSuccess) << second->output();
   const Json after = Json::parse(read_text(job.directory() / "summary.json"));

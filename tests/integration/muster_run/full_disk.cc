@@ -43,6 +43,27 @@ TEST_P(FullDiskTest, IsWaitedFor) {
   EXPECT_EQ(Json::parse(read_text(job_.directory() / "summary.json"))["state"], "Succeeded");
 }
 
+// The replica does not end when it is asked to.
+TEST(MusterRun, ends_at_the_second_signal_while_it_waits_for_a_full_disk) {
+  ScriptJob job(manifest({{"chief", script("trap '' TERM; echo started > $EVENTS; "
+                                           "read go < $GATE; while :; do sleep 0.1; done")}}));
+  const std::filesystem::path faults = job.folder() / "faults";
+  write_file_atomically(faults, "");
+  job.set("LD_PRELOAD", MUSTER_STORAGE_FAULTS);
+  job.set("MUSTER_FAULTS", faults.string());
+  job.set("MUSTER_FAULTS_BELOW", (job.directory() / ".job.json").string());
+  job.set("ASAN_OPTIONS", "verify_asan_link_order=0");
+  auto run = job.run();
+  EXPECT_EQ(job.next_event(), "started");
+  write_file_atomically(faults, "full");
+  run->signal(SIGINT);
+  run->await_output("stopping: the replicas are asked to end; again to kill them now");
+  run->await_output("No space left on device (will try again)");
+  run->signal(SIGINT);
+  EXPECT_EQ(run->wait(), 128 + SIGINT) << run->output();
+  EXPECT_THAT(run->output(), testing::HasSubstr("gave up on script"));
+}
+
 // What they are called until they are whole.
 INSTANTIATE_TEST_SUITE_P(Files, FullDiskTest, testing::Values(".job.json", ".summary.json"),
                          [](const auto& info) { return info.index == 0 ? "state" : "summary"; });

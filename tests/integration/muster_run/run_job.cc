@@ -18,6 +18,7 @@ namespace muster::test {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -226,6 +227,11 @@ TEST(MusterRun, leaves_no_process_when_it_is_killed_and_resumes_without_counting
   EXPECT_EQ(status->wait(), kSuccess);
   EXPECT_THAT(status->output(),
               AllOf(HasSubstr("To resume: muster run "), Not(HasSubstr("JOB.yaml"))));
+  EXPECT_THAT(status->output(),
+              AllOf(HasSubstr("script: Interrupted: the `muster run` that ran the job (process " +
+                              std::to_string(run->pid()) + ") is gone\n"),
+                    ContainsRegex("chief-0 +lost"), HasSubstr("chief 0/1 ready"),
+                    Not(HasSubstr("Running")), Not(HasSubstr("127.0.0.1"))));
 
   auto again = job.run();
   EXPECT_EQ(again->wait(), kSuccess) << again->output();
@@ -264,6 +270,22 @@ TEST(MusterRun, stop_asks_the_run_to_leave_and_waits_for_it) {
   EXPECT_THAT(stop->output(), HasSubstr("Suspended"));
   EXPECT_EQ(run->wait(), 143);
   EXPECT_EQ(job.muster({"stop", "run"})->wait(), kSuccess);
+}
+
+TEST(MusterRun, status_of_a_suspended_job_shows_nothing_that_is_gone) {
+  ScriptJob job(manifest({{"chief", script("trap 'exit 0' TERM; " + kHello + kForEver)}}));
+  auto run = job.run();
+  job.next_event();
+  auto before = job.muster({"status", "run"});
+  EXPECT_EQ(before->wait(), kSuccess);
+  EXPECT_THAT(before->output(), ContainsRegex("chief-0 +running .*127\\.0\\.0\\.1:"));
+  EXPECT_EQ(job.muster({"stop", "run"})->wait(), kSuccess);
+  EXPECT_EQ(run->wait(), 143);
+  auto after = job.muster({"status", "run"});
+  EXPECT_EQ(after->wait(), kSuccess);
+  EXPECT_THAT(after->output(), AllOf(ContainsRegex("chief-0 +stopped"),
+                                     HasSubstr("  Suspended: the job is suspended"),
+                                     Not(HasSubstr("127.0.0.1")), Not(HasSubstr("succeeded"))));
 }
 
 TEST(MusterRun, stop_now_leaves_no_process_behind_and_counts_no_restart) {

@@ -14,6 +14,7 @@
 #include "trainer/data/images/csv_list.h"
 #include "trainer/data/images/record_images.h"
 #include "trainer/data/sources/idx_source.h"
+#include "trainer/detection/coco_evaluation.h"
 #include "trainer/records/coco.h"
 #include "trainer/records/file_pattern.h"
 
@@ -164,6 +165,42 @@ spec::DataFacts read_facts(const spec::RecordSource& source) {
   return facts;
 }
 
+// The sizes by which COCO's metrics group objects, and which of them are seen.
+class SizesSeen {
+ public:
+  void add(const images::Box& box, const records::CocoImage& image) {
+    const bool is_known = box.area > 0 || image.height > 0;
+    if (!is_known) {  // it may be of any size
+      small_ = medium_ = large_ = true;
+      return;
+    }
+    const double area = area_of(box, image);
+    small_ = small_ || area <= detection::kMostSmall;
+    medium_ = medium_ || (area >= detection::kMostSmall && area <= detection::kMostMedium);
+    large_ = large_ || area >= detection::kMostMedium;
+  }
+  std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    if (!small_) names.emplace_back("Small");
+    if (!medium_) names.emplace_back("Medium");
+    if (!large_) names.emplace_back("Large");
+    return names;
+  }
+
+ private:
+  // What reaches over the border of the image does not count.
+  static double area_of(const images::Box& box, const records::CocoImage& image) {
+    if (box.area > 0) return double(box.area);
+    const auto inside = [](float from, float to) {
+      return double(std::clamp(to, 0.0f, 1.0f)) - double(std::clamp(from, 0.0f, 1.0f));
+    };
+    return inside(box.ymin, box.ymax) * double(image.height) * inside(box.xmin, box.xmax) *
+           double(image.width);
+  }
+
+  bool small_ = false, medium_ = false, large_ = false;
+};
+
 spec::DataFacts read_facts(const spec::CocoSource& source) {
   const records::CocoAnnotations annotations = records::CocoAnnotations::read(source.annotations);
   const std::string name = source.annotations.string();
@@ -171,17 +208,22 @@ spec::DataFacts read_facts(const spec::CocoSource& source) {
   BoxReport report;
   report.add_file(annotations);
   std::vector<bool> seen(annotations.categories.entries().size());
+  SizesSeen sizes;
   for (const records::CocoImage& image : annotations.images) {
     list.files.push_back({source.folder / image.file_name, 0});
     report.add(image.boxes, {});
-    for (const images::Box& box : image.boxes)
-      if (!box.crowd) seen[annotations.categories.index_of(box.label).value()] = true;
+    for (const images::Box& box : image.boxes) {
+      if (box.crowd) continue;
+      seen[annotations.categories.index_of(box.label).value()] = true;
+      sizes.add(box, image);
+    }
   }
   spec::DataFacts facts;
   facts.notes = require_files(list, source.images, name);
   if (const std::string text = report.text(); !text.empty())
     facts.notes.push_back(name + ": " + text);
   facts.without_objects = std::ranges::find(seen, true) == seen.end();
+  facts.sizes_without_objects = sizes.missing();
   facts.samples = annotations.images.size();
   facts.sample_shape = source.images.shape();
   facts.classes = class_names(annotations.categories, source.model_classes);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "common/error.h"
@@ -77,21 +76,6 @@ std::optional<checkpoint::Best> reached_by_training(const checkpoint::Position& 
   const auto loss = compute::value_of(compute::metrics_of(spec.model.loss, sums), "loss");
   if (!loss || !spec.stop_when->is_reached_by(*loss)) return std::nullopt;
   return checkpoint::Best{*loss, position.step, position.epoch};
-}
-
-bool is_stopped(const checkpoint::Evaluations& evaluations,
-                const std::optional<spec::EarlyStoppingSpec>& rule) {
-  return rule && evaluations.without_improvement >= std::max<uint64_t>(1, rule->patience);
-}
-
-bool has_ended(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec) {
-  return evaluations.reached || is_stopped(evaluations, spec.early_stopping);
-}
-
-checkpoint::End end_of(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec) {
-  if (evaluations.reached) return checkpoint::End::stop_when;
-  return is_stopped(evaluations, spec.early_stopping) ? checkpoint::End::early_stopping
-                                                      : checkpoint::End::length;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainer/checkpoint/files/manifest.h"
+#include "trainer/checkpoint/start/completion.h"
 #include "trainer/compute/metrics/metric.h"
 #include "trainer/spec/training_spec.h"
 
@@ -39,15 +40,6 @@ std::optional<BestResult> best_of(const checkpoint::Evaluations& evaluations,
 // by stopWhen. The result depends only on the position, so that every process decides the same.
 std::optional<checkpoint::Best> reached_by_training(const checkpoint::Position& position,
                                                     const spec::TrainingSpec& spec);
-
-// Returns true if early stopping ends the training.
-bool is_stopped(const checkpoint::Evaluations& evaluations,
-                const std::optional<spec::EarlyStoppingSpec>& rule);
-// Returns true if early stopping or stopWhen has ended the training.
-bool has_ended(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec);
-
-// Returns the reason of the end of a training that ended with these evaluations.
-checkpoint::End end_of(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec);
 
 // Logs it if early stopping or stopWhen ends the training at `position`.
 void tell_end(const checkpoint::Position& position, const spec::TrainingSpec& spec);

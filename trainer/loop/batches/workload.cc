@@ -48,7 +48,8 @@ uint64_t Workload::total_steps(const checkpoint::Position& position) const {
 }
 
 bool Workload::is_stopped(const checkpoint::Position& position) const {
-  return position.evaluations.reached || loop::is_stopped(position.evaluations, early_stopping_);
+  return position.evaluations.reached ||
+         checkpoint::is_stopped(position.evaluations, early_stopping_);
 }
 
 bool Workload::finished(const checkpoint::Position& position) const {

@@ -2,9 +2,9 @@
 
 #include <chrono>
 
+#include "trainer/checkpoint/start/completion.h"
 #include "trainer/checkpoint/store/store.h"
 #include "trainer/group/membership.h"
-#include "trainer/loop/batches/completion.h"
 #include "trainer/loop/evaluation/patient_reader.h"
 #include "trainer/loop/training.h"
 
@@ -25,7 +25,7 @@ class FinalCheckpoint {
 
   const group::Membership& membership_;
   const checkpoint::Store store_;
-  const Completion completion_;
+  const checkpoint::Completion completion_;
   PatientReader reader_;
   bool found_ = false;
   Clock::time_point next_look_;

@@ -1,8 +1,8 @@
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "trainer/checkpoint/start/completion.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/storage_patience.h"
-#include "trainer/loop/batches/completion.h"
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/claim_folder.h"
 #include "trainer/loop/roles/leader.h"
@@ -74,7 +74,8 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
   Assembly assembly = assemble(std::move(training), 1, false, threads);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, stop);
   auto from = leader.store() ? leader.store()->to_resume() : std::nullopt;
-  const bool finished = from && Completion(assembly.training.json, false).covers(from->manifest);
+  const bool finished =
+      from && checkpoint::Completion(assembly.training.json, false).covers(from->manifest);
   if (from) from->manifest.position = leader.resume_at(*from);
   Json said;
   if (finished) {

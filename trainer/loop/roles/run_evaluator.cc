@@ -8,11 +8,11 @@
 #include "common/program/log.h"
 #include "common/system/file.h"
 #include "common/threads/pause.h"
+#include "trainer/checkpoint/start/completion.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
-#include "trainer/loop/batches/completion.h"
 #include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/evaluation/patient_reader.h"
@@ -156,7 +156,7 @@ class EvaluatorLoop {
 
   const group::Membership& membership_;
   const Training& training_;
-  const Completion completion_;
+  const checkpoint::Completion completion_;
   const EvaluationData& data_;
   std::unique_ptr<compute::Engine> engine_;
   checkpoint::Store store_;

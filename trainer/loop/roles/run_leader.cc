@@ -5,8 +5,8 @@
 #include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/system/file.h"
+#include "trainer/checkpoint/start/completion.h"
 #include "trainer/group/storage_patience.h"
-#include "trainer/loop/batches/completion.h"
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/claim_folder.h"
 #include "trainer/loop/roles/group_report.h"
@@ -111,7 +111,7 @@ int run_leader(const group::Membership& membership, Training training, std::stop
   // If all checkpoints are damaged, the state in the shards can be used; the coordinator refuses to
   // continue if they have none.
   const auto newest = store->newest();
-  const Completion completion(assembly.training.json, membership.distributed());
+  const checkpoint::Completion completion(assembly.training.json, membership.distributed());
   if (newest && completion.covers(newest->manifest)) {
     require_same_training(*newest, membership, assembly.training);
     log::info("training was finished before");

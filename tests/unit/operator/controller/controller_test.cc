@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/system/file.h"
 
 namespace muster::controller {
 namespace {
@@ -183,10 +184,21 @@ TEST_F(ControllerTest, does_nothing_else_where_the_status_cannot_be_written) {
   EXPECT_THAT(cluster_.take_calls(), ElementsAre("status"));
   ASSERT_EQ(troubles_.size(), 1u);
   EXPECT_EQ(troubles_[0].message, "status: conflict");
-  EXPECT_FALSE(troubles_[0].invalid);
+  EXPECT_FALSE(troubles_[0].invalid || troubles_[0].lasting);
   cluster_.time += 100ms;
   controller_.work();
   EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "create 0"));
+}
+
+TEST_F(ControllerTest, says_of_a_write_whether_waiting_helps) {
+  for (const bool lasting : {false, true}) {
+    cluster_.on_get = [=] { throw WriteError("job.json", lasting ? EFBIG : ENOSPC); };
+    controller_.wake("job");
+    controller_.work();
+    ASSERT_FALSE(troubles_.empty());
+    EXPECT_EQ(troubles_.back().lasting, lasting);
+    EXPECT_FALSE(troubles_.back().invalid);
+  }
 }
 
 TEST_F(ControllerTest, backs_off_longer_with_each_failure_in_a_row_up_to_a_limit) {

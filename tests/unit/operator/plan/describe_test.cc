@@ -36,6 +36,12 @@ INSTANTIATE_TEST_SUITE_P(
         End{"error", Phase::failed, 73, "", "disk full",
             "worker-0 ended with exit code 73 (a directory cannot be written or a disk is full): "
             "\"disk full\""},
+        End{"not_started",
+            Phase::failed,
+            {},
+            "NotStarted",
+            "cannot start sh: Too many open files",
+            "worker-0 could not be started: \"cannot start sh: Too many open files\""},
         End{"killed_from_outside", Phase::failed, 137, "", "step 12",
             "worker-0 ended with exit code 137 (terminated (SIGKILL))"},
         End{"crashed", Phase::failed, 134, "", "assertion failed",

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -314,6 +315,47 @@ TEST(Fit, TellsRecordsHowManyClassesTheModelHas) {
                  {"data.validation", "{" + records + ", labelMap: m}}"}},
                 look);
   EXPECT_THAT(most, ElementsAre(3, 3));
+}
+
+TEST(Fit, RefusesMetricsForWhichTheValidationDataHaveNoObjects) {
+  const auto look = [](DataFacts validation) -> LookUp {
+    return [=](const std::string& part, const DataSource& source) {
+      DataFacts facts = part == "validation" ? validation : DataFacts();
+      facts.sample_shape = source.images()->shape();
+      return std::optional(facts);
+    };
+  };
+  DataFacts no_small, none;
+  no_small.sizes_without_objects = {"Small"};
+  none.without_objects = true;
+  const std::string coco = "{coco: {annotations: a, folder: f, imageSize: [300, 300]}}";
+  const Sets detector = {{"model", "{name: ssd-mobilenet-v1, classes: 3}"},
+                         {"data.train", coco},
+                         {"data.validation", coco},
+                         {"evaluation", "{everyEpochs: 1}"}};
+  const auto with = [&](const char* field, const std::string& rule) {
+    Sets sets = detector;
+    sets.emplace_back(field, rule);
+    return sets;
+  };
+  const char* kSmall = "validationAveragePrecisionSmall";
+  const std::pair<const char*, std::string> rules[] = {
+      {"earlyStopping", fmt::format("{{metric: {}}}", kSmall)},
+      {"checkpoint.bestOnly", fmt::format("{{metric: {}}}", kSmall)},
+      {"stopWhen", fmt::format("{{metric: {}, atLeast: 0.5}}", kSmall)}};
+  for (const auto& [field, rule] : rules) {
+    EXPECT_THAT(
+        problems_with(with(field, rule), look(no_small)),
+        ElementsAre(HasSubstr(std::string(field) +
+                              ".metric: expected a metric that data.validation can give, found "
+                              "\"validationAveragePrecisionSmall\", for which its ")));
+    EXPECT_THAT(problems_with(with(field, rule), look({})), IsEmpty());
+  }
+  EXPECT_THAT(problems_with(with("earlyStopping", "{}"), look(no_small)), IsEmpty());
+  EXPECT_THAT(problems_with(with("earlyStopping", "{}"), look(none)),
+              ElementsAre(HasSubstr("earlyStopping.metric: expected a metric that")));
+  EXPECT_THAT(problems_with(with("stopWhen", "{metric: trainLoss, atMost: 0.5}"), look(none)),
+              IsEmpty());
 }
 
 TEST(Fit, ReportsFilesThatCannotBeRead) {

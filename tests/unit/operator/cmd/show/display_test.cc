@@ -83,5 +83,18 @@ TEST(GpusText, says_what_is_known_of_each_while_the_job_runs) {
   EXPECT_EQ(gpus_text(status), "");
 }
 
+TEST(ConditionsText, says_a_reason_once_and_what_conditions_share_once) {
+  api::JobStatus status;
+  status.conditions = {{"Accepted", true, "Valid", "the job can be run", {}},
+                       {"Running", false, "Suspended", "the job is suspended", {}},
+                       {"Suspended", true, "Suspended", "the job is suspended", {}},
+                       {"Failed", true, "Deadline", "too late", {}},
+                       {"Finished", true, "Deadline", "too late", {}}};
+  EXPECT_EQ(conditions_text(status),
+            "  Accepted (Valid): the job can be run\n"
+            "  Suspended: the job is suspended\n"
+            "  Failed, Finished (Deadline): too late\n");
+}
+
 }  // namespace
 }  // namespace muster::cmd

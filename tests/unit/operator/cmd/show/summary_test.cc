@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/exit_code.h"
 #include "common/system/file.h"
 #include "operator/cmd/show/summary_text.h"
 #include "tests/unit/common/temporary_folder.h"
@@ -59,6 +60,45 @@ TEST(SummaryTest, SaysWhichMetricsAreNoNumbers) {
   EXPECT_EQ(summary["notFinite"], Json::array({"validationLoss"}));
   EXPECT_THAT(summary_rows(summary),
               testing::ContainsRegex("validation loss +not a finite number\n"));
+}
+
+TEST(SummaryTest, WarnsOfDataOnWhichNothingWasMeasured) {
+  const test::TemporaryFolder scratch;
+  const local::JobDirectory directory(scratch.path());
+  write_file_atomically(directory.result(), R"({"step": 5})");
+  std::filesystem::create_directory(scratch.path() / "evaluations");
+  api::TrainingJob job;
+  job.training["data"] = {{"validation", Json::object()}, {"test", Json::object()}};
+  job.status.conditions.push_back({"Succeeded", true, "", "", {}});
+  const auto summary_with = [&](const char* evaluation) {
+    write_file_atomically(scratch.path() / "evaluations/5.json", evaluation);
+    return summary_of(directory, job, {}, 1);
+  };
+  const Json one = summary_with(R"({"final": true, "validation": {}, "test": {"loss": 0.5}})");
+  EXPECT_EQ(one["notMeasured"], Json::array({"validation"}));
+  EXPECT_THAT(summary_rows(one),
+              testing::ContainsRegex("validation data +warning: nothing was measured on them"));
+  EXPECT_EQ(exit_code_of(job, {}, one), kSuccess);
+  const Json other =
+      summary_with(R"({"final": true, "validation": {"loss": null}, "test": {"error": "why"}})");
+  EXPECT_TRUE(other["notMeasured"].is_null()) << "not finite, and not evaluated";
+}
+
+TEST(SummaryTest, HasTheCodeOfAReplicaThatCouldNotBeStarted) {
+  api::TrainingJob job;
+  job.status.conditions.push_back(
+      {"FailureTarget", true, "BackoffLimitExceeded", "worker-0 could not be started", {}});
+  api::ReplicaRecord record;
+  record.role = api::Role::worker;
+  record.failed = true;
+  job.status.records = {record};
+  plan::ObservedReplica replica;
+  replica.phase = plan::Phase::failed;
+  replica.reason = "NotStarted";
+  replica.finished = api::Time();
+  EXPECT_EQ(exit_code_of(job, {replica}, {}), kUnavailable);
+  replica.reason = "";
+  EXPECT_EQ(exit_code_of(job, {replica}, {}), kInternal);
 }
 
 TEST(SummaryTest, SaysOfWhichStepTheExportedModelIs) {

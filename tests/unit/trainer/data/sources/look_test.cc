@@ -135,6 +135,18 @@ TEST(LookAt, RefusesAFileInPlaceOfAFolderAndTheReverse) {
   EXPECT_THAT(look_at(source)->malformed, HasSubstr("file: expected a folder, found a file"));
 }
 
+TEST(LookAt, FindsTheSizesOfWhichCocoAnnotationsHaveNoObject) {
+  const TestFolder folder;
+  CocoFolder small(folder.path() / "small"), others(folder.path() / "others"),
+      border(folder.path() / "border");
+  small.add(picture(0, 200, 200), {{1, {0, 0, 31, 31}, false}, {1, {0, 0, 100, 100}, true}});
+  others.add(picture(0, 200, 200), {{1, {0, 0, 33, 33}, false}, {1, {0, 0, 100, 100}, false}});
+  border.add(picture(0, 200, 200), {{1, {0, 0, 32, 32}, false}});
+  EXPECT_THAT(look_at(small.source())->sizes_without_objects, ElementsAre("Medium", "Large"));
+  EXPECT_THAT(look_at(others.source())->sizes_without_objects, ElementsAre("Small"));
+  EXPECT_THAT(look_at(border.source())->sizes_without_objects, ElementsAre("Large"));
+}
+
 // The names are compared with those of other data, so they stand at the numbers that the classes
 // get.
 TEST(LookAt, NamesCocoCategoriesByTheNumbersThatTheModelGivesThem) {

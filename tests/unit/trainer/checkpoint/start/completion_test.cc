@@ -1,18 +1,16 @@
-#include "trainer/loop/batches/completion.h"
+#include "trainer/checkpoint/start/completion.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "common/documents/schema.h"
-#include "trainer/loop/batches/stopping.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/schema.h"
 
-namespace muster::loop {
+namespace muster::checkpoint {
 namespace {
 
-using checkpoint::End;
 using Changes = std::vector<std::pair<const char*, const char*>>;
 
 Json training(const Changes& changes) {
@@ -32,8 +30,8 @@ batchSize: 32
 
 // The final checkpoint of a training of four epochs (in 128 steps), or of one that has ended
 // before.
-checkpoint::Manifest final_of(const Json& training, const checkpoint::Evaluations& evaluations) {
-  checkpoint::Manifest manifest;
+Manifest final_of(const Json& training, const Evaluations& evaluations) {
+  Manifest manifest;
   manifest.position.step = 128;
   manifest.position.epoch = 4;
   manifest.position.evaluations = evaluations;
@@ -58,14 +56,14 @@ Changes with(Changes changes, const char* path, const char* value) {
 }
 
 TEST(Completion, CoversAFinalCheckpointWhereTheTrainingWouldEndThereToo) {
-  const checkpoint::Best reached{0.95, 128, 4};
-  const checkpoint::Evaluations none;
-  const checkpoint::Evaluations stopped{4, checkpoint::Best{0.1, 64, 2}, 2, {}, {}, 128};
-  const checkpoint::Evaluations good{4, {}, 0, {}, reached, 128};
+  const Best reached{0.95, 128, 4};
+  const Evaluations none;
+  const Evaluations stopped{4, Best{0.1, 64, 2}, 2, {}, {}, 128};
+  const Evaluations good{4, {}, 0, {}, reached, 128};
   const struct {
     const char* name;
     Changes before;
-    checkpoint::Evaluations evaluations;
+    Evaluations evaluations;
     End end;
     Changes now;
     bool covered;
@@ -87,12 +85,12 @@ TEST(Completion, CoversAFinalCheckpointWhereTheTrainingWouldEndThereToo) {
       {"no stopWhen, and as long as it was", kGoal, good, End::stop_when, kFour, true},
   };
   for (const auto& test : cases) {
-    const checkpoint::Manifest manifest = final_of(training(test.before), test.evaluations);
+    const Manifest manifest = final_of(training(test.before), test.evaluations);
     EXPECT_EQ(manifest.ended, test.end) << test.name;
     for (const bool distributed : {false, true}) {
       const Completion completion(training(test.now), distributed);
       EXPECT_EQ(completion.covers(manifest), test.covered) << test.name;
-      checkpoint::Manifest on_the_way = manifest;
+      Manifest on_the_way = manifest;
       on_the_way.ended.reset();
       EXPECT_FALSE(completion.covers(on_the_way)) << test.name;
     }
@@ -101,7 +99,7 @@ TEST(Completion, CoversAFinalCheckpointWhereTheTrainingWouldEndThereToo) {
 
 // A training of 128 synchronous steps went on asynchronously when its batches were done already.
 TEST(Completion, GoesByTheLengthWhereAFinalCheckpointHasFewerSteps) {
-  checkpoint::Manifest manifest = final_of(training(kSteps), {});
+  Manifest manifest = final_of(training(kSteps), {});
   manifest.position.step = 32;
   EXPECT_TRUE(Completion(training(kSteps), true).covers(manifest));
   EXPECT_FALSE(Completion(training(with(kSteps, "steps", "129")), true).covers(manifest));
@@ -110,4 +108,4 @@ TEST(Completion, GoesByTheLengthWhereAFinalCheckpointHasFewerSteps) {
 }
 
 }  // namespace
-}  // namespace muster::loop
+}  // namespace muster::checkpoint
