@@ -142,9 +142,9 @@ TEST(MusterRunEvaluates, at_its_end_a_training_that_had_ended_early_and_would_no
                       HasSubstr("raise spec.training.earlyStopping.patience"),
                       Not(HasSubstr("trains on"))));
   }
-  // As a job of a cluster, which was created again.
+  // A job that is created again, as on a cluster, is evaluated again.
   fs::remove(job.directory() / "job.json");
-  auto second = run_to("50");
+  auto second = run_to("40");
   EXPECT_EQ(second->wait(), kSuccess) << second->output();
   const Json after = Json::parse(read_text(job.directory() / "summary.json"));
   EXPECT_EQ(after["step"], before["step"]);

@@ -220,6 +220,7 @@ TEST(MusterRun, leaves_no_process_when_it_is_killed_and_resumes_without_counting
                         kForEver + "' & " + kHello + kForEver)}}));
   auto run = job.run();
   const auto hellos = job.next_events(2);
+  const pid_t runner = run->pid();
   run->signal(SIGKILL);
   for (const std::string& hello : hellos) await_end_of(pid_in(hello));
   EXPECT_EQ(run->wait(), 137);
@@ -229,7 +230,7 @@ TEST(MusterRun, leaves_no_process_when_it_is_killed_and_resumes_without_counting
               AllOf(HasSubstr("To resume: muster run "), Not(HasSubstr("JOB.yaml"))));
   EXPECT_THAT(status->output(),
               AllOf(HasSubstr("script: Interrupted: the `muster run` that ran the job (process " +
-                              std::to_string(run->pid()) + ") is gone\n"),
+                              std::to_string(runner) + ") is gone\n"),
                     ContainsRegex("chief-0 +lost"), HasSubstr("chief 0/1 ready"),
                     Not(HasSubstr("Running")), Not(HasSubstr("127.0.0.1"))));
 

@@ -175,9 +175,10 @@ class SizesSeen {
       return;
     }
     const double area = area_of(box, image);
-    small_ = small_ || area <= detection::kMostSmall;
-    medium_ = medium_ || (area >= detection::kMostSmall && area <= detection::kMostMedium);
-    large_ = large_ || area >= detection::kMostMedium;
+    const double least = area * (1 - kRounding), most = area * (1 + kRounding);
+    small_ = small_ || least <= detection::kMostSmall;
+    medium_ = medium_ || (most >= detection::kMostSmall && least <= detection::kMostMedium);
+    large_ = large_ || most >= detection::kMostMedium;
   }
   std::vector<std::string> missing() const {
     std::vector<std::string> names;
@@ -188,6 +189,8 @@ class SizesSeen {
   }
 
  private:
+  static constexpr double kRounding = 1e-5;  // relative error of an area of floats
+
   // What reaches over the border of the image does not count.
   static double area_of(const images::Box& box, const records::CocoImage& image) {
     if (box.area > 0) return double(box.area);

@@ -340,7 +340,7 @@ TEST(Fit, RefusesMetricsForWhichTheValidationDataHaveNoObjects) {
   };
   const char* kSmall = "validationAveragePrecisionSmall";
   const std::pair<const char*, std::string> rules[] = {
-      {"earlyStopping", fmt::format("{{metric: {}}}", kSmall)},
+      {"earlyStopping", fmt::format("{{metric: {}, patience: 1}}", kSmall)},
       {"checkpoint.bestOnly", fmt::format("{{metric: {}}}", kSmall)},
       {"stopWhen", fmt::format("{{metric: {}, atLeast: 0.5}}", kSmall)}};
   for (const auto& [field, rule] : rules) {
@@ -351,8 +351,8 @@ TEST(Fit, RefusesMetricsForWhichTheValidationDataHaveNoObjects) {
                               "\"validationAveragePrecisionSmall\", for which its ")));
     EXPECT_THAT(problems_with(with(field, rule), look({})), IsEmpty());
   }
-  EXPECT_THAT(problems_with(with("earlyStopping", "{}"), look(no_small)), IsEmpty());
-  EXPECT_THAT(problems_with(with("earlyStopping", "{}"), look(none)),
+  EXPECT_THAT(problems_with(with("earlyStopping", "{patience: 1}"), look(no_small)), IsEmpty());
+  EXPECT_THAT(problems_with(with("earlyStopping", "{patience: 1}"), look(none)),
               ElementsAre(HasSubstr("earlyStopping.metric: expected a metric that")));
   EXPECT_THAT(problems_with(with("stopWhen", "{metric: trainLoss, atMost: 0.5}"), look(none)),
               IsEmpty());
