@@ -5,8 +5,8 @@
 namespace muster::compute {
 
 OtherParameters::OtherParameters(Engine& engine, std::span<float> parameters)
-    : engine_(engine), before_(engine.parameters().floats().host()) {
-  if (before_.empty()) {
+    : engine_(engine), before_(engine.parameters().floats()) {
+  if (!before_.is_on_host()) {
     const Range whole{0, parameters.size()};
     copy_.resize(parameters.size());
     engine.parameters().read(whole, copy_).wait();
@@ -18,7 +18,7 @@ OtherParameters::OtherParameters(Engine& engine, std::span<float> parameters)
 }
 
 OtherParameters::~OtherParameters() {
-  if (before_.empty()) {
+  if (!before_.is_on_host()) {
     try {
       engine_.parameters().write({0, copy_.size()}, copy_).wait();
     } catch (const std::runtime_error&) {
@@ -26,7 +26,7 @@ OtherParameters::~OtherParameters() {
     }
     return;
   }
-  HostMemory view(before_);
+  HostMemory view(before_.host());
   engine_.use(view, nullptr);
 }
 

@@ -19,8 +19,8 @@ class OtherParameters {
 
  private:
   Engine& engine_;
-  std::span<float> before_;  // the memory that the engine used, if the host can address it
-  Floats copy_;              // a copy of that memory, if the host cannot address it
+  const PlacedFloats before_;  // the memory that the engine used
+  Floats copy_;                // a copy of that memory, if the host cannot address it
 };
 
 }  // namespace muster::compute
