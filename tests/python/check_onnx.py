@@ -68,8 +68,8 @@ def check_classifier(trainer, folder, name, classes):
 
 
 def check_resizing(trainer, folder, name):
-    """The Python code of docs/predict.md resizes pictures as Muster does."""
-    page = (pathlib.Path(__file__).parents[2] / "docs/predict.md").read_text()
+    """The Python code of docs/guides/predict.md resizes pictures as Muster does."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/guides/predict.md").read_text()
     code = {"np": np}
     exec(re.search(r"^def resize.*?(?=^model)", page, re.DOTALL | re.MULTILINE).group(), code)
     model, pixels = load(folder, name)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what the docs say about fields, exit codes, variables and folders from what decides them: docs/training-job.md (all
-of it) and the tables of docs/exit-codes.md, docs/environment.md and docs/architecture.md. With --check it writes nothing and
-fails if one of them is not current; ctest runs that.
+of it) and the tables of reference/exit-codes.md, reference/environment.md and architecture.md in docs/. With --check it
+writes nothing and fails if one of them is not current; ctest runs that.
 
     build/release/bin/print_schema | tests/python/make_reference.py
 """
@@ -140,7 +140,8 @@ def with_table(path, name, lines):
 
 def main(check):
     source = json.load(sys.stdin)
-    codes, environment, architecture = [ROOT / f"docs/{page}.md" for page in ("exit-codes", "environment", "architecture")]
+    codes, environment, architecture = [ROOT / f"docs/{page}.md"
+                                        for page in ("reference/exit-codes", "reference/environment", "architecture")]
     files = {ROOT / "docs/training-job.md": reference(source["schema"]),
              codes: with_table(codes, "codes", exit_codes()),
              environment: with_table(environment, "variables", variables(source["variables"])),
