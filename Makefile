@@ -141,11 +141,11 @@ e2e-kueue: build  ## The end-to-end tests with Kueue, which takes as long to bui
 	@deploy/setup/go.sh kueue
 	@$(MAKE) -o build e2e E2E=tests/e2e/test_kueue.py
 
-docs: install  ## Regenerate the references of fields, exit codes, variables and folders, the chart's CRD and deploy/muster.yaml
+docs: install  ## Regenerate the references of fields, commands, exit codes, variables and folders, the chart's CRD and deploy/muster.yaml
 	@mkdir -p build
 	@cmake --preset release $(CMAKE_FLAGS) >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS) --target muster print_schema
-	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py
+	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py build/release/bin/muster
 	@build/release/bin/muster crd >charts/muster/files/crd.yaml
 	@deploy/setup/python.sh
 	@deploy/setup/go.sh helm

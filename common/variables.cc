@@ -40,7 +40,7 @@ constexpr Variable kVariables[] = {
     {"MUSTER_TRAINING", operators, "path of training.yaml (only where the job has `training`)"},
     {"MUSTER_CHECKPOINT_REQUEST", operators,
      "path of the file that the leader watches for [requests for a "
-     "checkpoint](../concepts/checkpoints.md#a-checkpoint-on-demand); each new text in the file is "
+     "checkpoint](../guides/resume.md#a-checkpoint-on-demand); each new text in the file is "
      "one request "
      "(only the "
      "leader of a job with `training`; on Kubernetes only where the job has `storage.volume`)"},
@@ -60,7 +60,7 @@ constexpr Variable kVariables[] = {
     {"MUSTER_PS_HOSTS", operators,
      "addresses of all ps, with commas between them (like the next two variables only for jobs "
      "without `training`; "
-     "see [where their scripts find each other](../start/first-job.md#write-your-own))"},
+     "see [where their scripts find each other](#for-scripts))"},
     {"MUSTER_CHIEF_HOSTS", operators, "the chief's address (see `MUSTER_PS_HOSTS`)"},
     {"MUSTER_WORKER_HOSTS", operators, "addresses of all workers (see `MUSTER_PS_HOSTS`)"},
     {"MUSTER_THREADS", run,
