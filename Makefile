@@ -1,6 +1,6 @@
 # The ways into this repository; `make help` lists them.
 .PHONY: help install programs run build images package test bare clang test-asan test-tsan chaos fuzz nightly bench cluster cluster-down \
-  e2e e2e-ipv6 e2e-kueue docs format lint clean
+  e2e e2e-ipv6 e2e-kueue docs site format lint clean
 .DEFAULT_GOAL := help
 
 JOBS ?= $(shell nproc)
@@ -150,6 +150,10 @@ docs: install  ## Regenerate the references of fields, commands, exit codes, var
 	@deploy/setup/python.sh
 	@deploy/setup/go.sh helm
 	@build/venv/bin/python tests/python/make_chart.py
+
+site:  ## Make the site of docs/ in build/site, without a warning; python3 -m http.server -d build/site shows it
+	@deploy/setup/python.sh site
+	@NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build --quiet --config-file deploy/site/mkdocs.yml
 
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i
