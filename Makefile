@@ -153,7 +153,7 @@ docs: install  ## Regenerate the references of fields, commands, exit codes, var
 
 site:  ## Make the site of docs/ in build/site, without a warning; python3 -m http.server -d build/site shows it
 	@deploy/setup/python.sh site
-	@NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build --quiet --config-file deploy/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build --config-file deploy/site/mkdocs.yml
 
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i
