@@ -1,6 +1,6 @@
 # The ways into this repository; `make help` lists them.
 .PHONY: help install programs run build images package test bare clang test-asan test-tsan chaos fuzz nightly bench cluster cluster-down \
-  e2e e2e-ipv6 e2e-kueue docs format lint clean
+  e2e e2e-ipv6 e2e-kueue docs site format lint clean
 .DEFAULT_GOAL := help
 
 JOBS ?= $(shell nproc)
@@ -141,15 +141,19 @@ e2e-kueue: build  ## The end-to-end tests with Kueue, which takes as long to bui
 	@deploy/setup/go.sh kueue
 	@$(MAKE) -o build e2e E2E=tests/e2e/test_kueue.py
 
-docs: install  ## Regenerate the references of fields, exit codes, variables and folders, the chart's CRD and deploy/muster.yaml
+docs: install  ## Regenerate the references of fields, commands, exit codes, variables and folders, the chart's CRD and deploy/muster.yaml
 	@mkdir -p build
 	@cmake --preset release $(CMAKE_FLAGS) >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS) --target muster print_schema
-	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py
+	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py build/release/bin/muster
 	@build/release/bin/muster crd >charts/muster/files/crd.yaml
 	@deploy/setup/python.sh
 	@deploy/setup/go.sh helm
 	@build/venv/bin/python tests/python/make_chart.py
+
+site:  ## Make the site of docs/ in build/site, without a warning; python3 -m http.server -d build/site shows it
+	@deploy/setup/python.sh site
+	@NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build --config-file deploy/site/mkdocs.yml
 
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i

@@ -2,8 +2,8 @@
 
 namespace muster {
 
-// The exit codes of Muster's processes; documented for users in docs/exit-codes.md. The numbers
-// follow sysexits.h, where it has the case, and timeout(1). A restart does not help after a
+// The exit codes of Muster's processes; for users docs/reference/exit-codes.md says them. The
+// numbers follow sysexits.h, where it has the case, and timeout(1). A restart does not help after a
 // `permanent` code: with the operator's default failure policy such a code of muster-trainer fails
 // the job.
 enum ExitCode : int {

@@ -40,12 +40,14 @@ constexpr Variable kVariables[] = {
     {"MUSTER_TRAINING", operators, "path of training.yaml (only where the job has `training`)"},
     {"MUSTER_CHECKPOINT_REQUEST", operators,
      "path of the file that the leader watches for [requests for a "
-     "checkpoint](checkpoints.md#a-checkpoint-on-demand); each new text in the file is one request "
+     "checkpoint](../guides/resume.md#a-checkpoint-on-demand); each new text in the file is "
+     "one request "
      "(only the "
      "leader of a job with `training`; on Kubernetes only where the job has `storage.volume`)"},
     {"MUSTER_TLS", operators,
      "folder with `tls.key` and `tls.crt`, by which [the job's replicas identify each "
-     "other](security.md); unset: they trust every peer (only if the job has `training`)"},
+     "other](../operations/security.md); unset: they trust every peer (only if the job has "
+     "`training`)"},
     {"MUSTER_HTTP_ADDRESS", operators, "host:port for /metrics, /healthz and /progress"},
     {"MUSTER_POD_IP", operators,
      "the IP address of the pod (Kubernetes) or host (`muster run --hosts`) at which peers reach "
@@ -53,11 +55,12 @@ constexpr Variable kVariables[] = {
     {"MUSTER_PEER_PORTS", operators,
      "`2223-2254`: a member of a collective listens at a free port of these (Kubernetes, where the "
      "job has `training`, and `muster run --hosts`), so that [a "
-     "NetworkPolicy](security.md#on-the-cluster) can name them; unset: any free port"},
+     "NetworkPolicy](../operations/security.md#on-the-cluster) can name them; unset: any free "
+     "port"},
     {"MUSTER_PS_HOSTS", operators,
      "addresses of all ps, with commas between them (like the next two variables only for jobs "
      "without `training`; "
-     "see [where their scripts find each other](getting-started.md#write-your-own))"},
+     "see [where their scripts find each other](#for-scripts))"},
     {"MUSTER_CHIEF_HOSTS", operators, "the chief's address (see `MUSTER_PS_HOSTS`)"},
     {"MUSTER_WORKER_HOSTS", operators, "addresses of all workers (see `MUSTER_PS_HOSTS`)"},
     {"MUSTER_THREADS", run,
@@ -73,7 +76,8 @@ constexpr Variable kVariables[] = {
      "path of the file for a container's last words; /dev/termination-log"},
     {"MUSTER_TRAINER", starter, "path of the muster-trainer that `muster` starts"},
     {"MUSTER_HANG_SECONDS", user,
-     "seconds after which work without a sign of life [stands still](hangs.md); 30 if unset; 0: "
+     "seconds after which work without a sign of life [stands still](../concepts/hangs.md); 30 if "
+     "unset; 0: "
      "no watch"},
     {"MUSTER_INSTRUCTION_SET", starter,
      "`generic`, `avx2`, `avx512` or `avx512_bf16`: the vector instructions to compute with; if "

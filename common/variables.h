@@ -18,7 +18,7 @@ enum class Setter {
 struct Variable {
   std::string_view name;
   Setter setter;
-  std::string_view meaning;  // the text in docs/environment.md
+  std::string_view meaning;  // the text in docs/reference/environment.md
 };
 
 // Returns every environment variable that tells Muster's programs or a user's program something

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Makes build/venv with what the tests import from PyPI; `python.sh bench` adds the benchmark's peers,
-# `python.sh e2e` what the end-to-end tests need.
+# `python.sh e2e` what the end-to-end tests need. `python.sh site` makes build/site-venv with what makes the site.
 # Debian's own python3, so that the version is the same everywhere. Does nothing where build/venv is
 # already what the requirements say.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 venv=build/venv
+[ "${1:-}" != site ] || venv=build/site-venv
 
 # require FILE: installs the file's packages unless the stamp says it was done.
 require() {
@@ -22,9 +23,9 @@ require() {
 if [ ! -x $venv/bin/pip ]; then
   /usr/bin/python3 -m venv --clear $venv
 fi
-require tests/python/requirements.txt
 case "${1:-}" in
-  '') ;;
-  bench | e2e) require "tests/python/requirements-$1.txt" ;;
-  *) echo "usage: python.sh [bench|e2e]" >&2; exit 64 ;;
+  '') require tests/python/requirements.txt ;;
+  site) require tests/python/requirements-site.txt ;;
+  bench | e2e) require tests/python/requirements.txt; require "tests/python/requirements-$1.txt" ;;
+  *) echo "usage: python.sh [bench|e2e|site]" >&2; exit 64 ;;
 esac

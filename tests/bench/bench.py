@@ -5,7 +5,7 @@ Each row: every peer is tried twice; then Muster and the fastest peer take turns
 row of one pair each has one turn. The ratio is the median of the pairs' ratios. The machine is probed
 before and after, because a small VM changes its mind about its caches within minutes. Adds to
 build/bench/results.json, which keeps every run with its time and probes, and writes this run's rows into
-docs/performance.md. The row gpu copies what tests/gpu/run has measured on a machine with a GPU.
+docs/internals/performance.md. The row gpu copies what tests/gpu/run has measured on a machine with a GPU.
 """
 
 import datetime

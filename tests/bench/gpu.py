@@ -1,4 +1,4 @@
-"""The table of what tests/gpu/run has measured on a GPU, for docs/performance.md."""
+"""The table of what tests/gpu/run has measured on a GPU, for docs/internals/performance.md."""
 
 import json
 import re

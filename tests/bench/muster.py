@@ -11,7 +11,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build/release/bin"
-REPORT = ROOT / "docs/performance.md"
+REPORT = ROOT / "docs/internals/performance.md"
 MNIST = str(ROOT / "examples/data/mnist")
 
 

@@ -68,10 +68,10 @@ def check_classifier(trainer, folder, name, classes):
 
 
 def check_resizing(trainer, folder, name):
-    """The Python code of docs/predict.md resizes pictures as Muster does."""
-    page = (pathlib.Path(__file__).parents[2] / "docs/predict.md").read_text()
+    """examples/predict_onnx.py resizes pictures as Muster does."""
+    example = (pathlib.Path(__file__).parents[2] / "examples/predict_onnx.py").read_text()
     code = {"np": np}
-    exec(re.search(r"^def resize.*?(?=^model)", page, re.DOTALL | re.MULTILINE).group(), code)
+    exec(re.search(r"^def resize.*?(?=^model)", example, re.DOTALL | re.MULTILINE).group(), code)
     model, pixels = load(folder, name)
     height, width = pixels.shape[1:3]
     random = np.random.default_rng(2)

@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOR_CONTRIBUTORS = re.compile(r"CONTRIBUTING\.md|docs/(architecture|decisions|testing|internals)\.md|docs/extending/.*\.md")
+FOR_CONTRIBUTORS = re.compile(
+    r"CONTRIBUTING\.md|docs/(architecture|decisions|testing)\.md|docs/internals/.*\.md")
 DECISIONS = "docs/decisions.md"
 LINK = re.compile(r"(?<!!)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Writes what the docs say about fields, exit codes, variables and folders from what decides them: docs/training-job.md (all
-of it) and the tables of docs/exit-codes.md, docs/environment.md and docs/architecture.md. With --check it writes nothing and
-fails if one of them is not current; ctest runs that.
+"""Writes what the docs say about fields, commands, exit codes, variables and folders from what decides them: all of
+docs/training-job.md, and parts of reference/commands.md, reference/exit-codes.md, reference/environment.md and
+architecture.md in docs/. With --check it writes nothing and fails if one of them is not current; ctest runs that.
 
-    build/release/bin/print_schema | tests/python/make_reference.py
+    build/release/bin/print_schema | tests/python/make_reference.py build/release/bin/muster
 """
 
+import collections
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import tomllib
 
@@ -32,6 +34,12 @@ there, kubectl the other.
 
 def bounds(schema):
     words = []
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if least and least == most:
+        return f"{least} item" + ("s" if least > 1 else "")
+    if metrics_of(schema):
+        others = [f"`{value}`" for value in schema["enum"] if value not in metrics_of(schema)]
+        return " or ".join([*others, "one of the [metrics](#metrics)"])
     if "enum" in schema:
         return "one of " + ", ".join(f"`{value}`" for value in schema["enum"])
     above = "more than " if schema.get("exclusiveMinimum") else "at least "
@@ -39,13 +47,22 @@ def bounds(schema):
     for field, text in [("minimum", above), ("maximum", below), ("minItems", "at least "),
                         ("maxItems", "at most ")]:
         if field in schema:
-            words.append(text + f"{schema[field]:,}" + (" items" if "Items" in field else ""))
+            words.append(text + f"{schema[field]:,}" + (" item" if "Items" in field else "")
+                         + ("s" if "Items" in field and schema[field] > 1 else ""))
     if "pattern" in schema and schema.get("x-kubernetes-int-or-string"):
         words.append("or `" + schema["pattern"].strip("^$") + "`")
     return ", ".join(words)
 
 
+def metrics_of(schema):
+    """The metrics of evaluations in an enum of them."""
+    metrics = [value for value in schema.get("enum", []) if re.match("validation[A-Z]", str(value))]
+    return metrics if len(metrics) > 1 else []
+
+
 def kind(schema):
+    if is_initializer(schema):
+        return "[initializer](#initializers)"
     if schema.get("x-kubernetes-int-or-string"):
         name = "integer" if "pattern" in schema else "integer or string"
     else:
@@ -58,8 +75,12 @@ def kind(schema):
     return text + (f"; each {inner}" if inner else "")
 
 
+def is_initializer(schema):
+    return set(schema.get("properties", {})) == {"name", "scale"}
+
+
 def default(schema):
-    value = schema.get("default")
+    value = schema["properties"]["name"].get("default") if is_initializer(schema) else schema.get("default")
     return "" if value is None or value == {} else f"`{json.dumps(value)}`"
 
 
@@ -70,7 +91,7 @@ def rows(schema, path, leave_out):
         here = f"{path}.{name}" if path else name
         yield (f"`{here}`{'*' if name in required else ''}", kind(field), default(field),
                field.get("description", ""))
-        if here in leave_out:
+        if here in leave_out or is_initializer(field):
             continue
         yield from rows(field, here, leave_out)
         items = field.get("items", {})
@@ -79,11 +100,46 @@ def rows(schema, path, leave_out):
 
 
 def chapter(title, text, schema, leave_out=()):
-    lines = [f"\n## {title}\n", text + "\n", "| field | type | default | meaning |",
-             "|---|---|---|---|"]
-    for cells in rows(schema, "", leave_out):
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+    return f"\n## {title}\n\n{text}\n\n" + table(rows(schema, "", leave_out))
+
+
+def table(lines):
+    text = "| field | type | default | meaning |\n|---|---|---|---|\n"
+    return text + "".join("| " + " | ".join(plain(cell) for cell in cells) + " |\n" for cells in lines)
+
+
+def plain(cell):
+    """A cell's text, in which `|` ends no cell and `<` outside of code begins no HTML."""
+    return re.sub(r"(`[^`]*`)|<", lambda match: match[1] or "&lt;", cell).replace("|", "\\|")
+
+
+def chapter_of_kinds(title, text, schema):
+    """As `chapter`, for an object with a field for each kind of a thing. What three kinds or more have in the same words
+    is said once, in a table of its own, and named at each kind."""
+    kinds = {name: list(rows(field, "", ())) for name, field in schema["properties"].items()
+             if field.get("type") == "object"}
+    times = collections.Counter(line for lines in kinds.values() for line in lines)
+    shared = [line for line, number in times.items() if number >= 3]
+    lines = []
+    for cells in rows(schema, "", kinds):
+        lines.append(cells)
+        name = cells[0].strip("`*")
+        also = [line[0] for line in kinds.get(name, []) if line in shared]
+        if also:
+            lines[-1] = (*cells[:3], f"{cells[3]} Also has " + ", ".join(also) + ".")
+        for field, *rest in (line for line in kinds.get(name, []) if line not in shared):
+            lines.append((field.replace("`", f"`{name}.", 1), *rest))
+    return (f"\n## {title}\n\n{text}\n\nFields of several kinds:\n\n" + table(shared)
+            + "\nEach kind:\n\n" + table(lines))
+
+
+def initializer(layers):
+    """The chapter on initializers, which differ in nothing but their defaults."""
+    found = [field for layer in layers["properties"].values() for field in layer.get("properties", {}).values()
+             if is_initializer(field)]
+    first = json.loads(json.dumps(found[0]))
+    del first["properties"]["name"]["default"]
+    return chapter("Initializers", "The first values of a tensor.", first)
 
 
 def reference(schema):
@@ -92,6 +148,7 @@ def reference(schema):
     model = training["properties"]["model"]["properties"]["layers"]["items"]
     sources = training["properties"]["data"]["properties"]
     roles = spec["properties"]["replicaSpecs"]["properties"]
+    metrics = metrics_of(training["properties"]["earlyStopping"]["properties"]["metric"])
     return (INTRODUCTION
             + chapter("spec", spec["description"], spec, ("training", "replicaSpecs"))
             + chapter("spec.replicaSpecs.ps, chief, master, worker, evaluator",
@@ -99,9 +156,12 @@ def reference(schema):
             + chapter("spec.training", training["description"] + " The same as a file of its own is "
                       "what `muster-trainer --standalone` takes.", training,
                       ("model.layers", *(f"data.{name}" for name in sources)))
-            + chapter("spec.training.model.layers[]", model["description"], model)
-            + chapter("spec.training.data.train, validation, test",
-                      "Where samples come from; exactly one source.", sources["train"]))
+            + chapter_of_kinds("spec.training.model.layers[]", model["description"], model)
+            + initializer(model)
+            + chapter_of_kinds("spec.training.data.train, validation, test",
+                               "Where samples come from; exactly one source.", sources["train"])
+            + "\n## Metrics\n\nAn evaluation has those of the model's loss ([which](guides/evaluation.md)): "
+            + ", ".join(f"`{name}`" for name in metrics) + ".\n")
 
 
 # 128 + the signal that `muster run` was interrupted by; 143, SIGTERM's, a trainer has too.
@@ -132,17 +192,48 @@ def folders():
         yield f"| `{name}` | {folder['decides']}{pure} | {allowed} |\n"
 
 
+def commands(manual):
+    """A chapter for each command of the man page. Options that four commands have in the same words come first."""
+    text = re.sub(r"\\f[BIR]|\\(?=-)", "", manual)
+    parts = re.split(r"(?m)^\.SS (.*)\n", text[:text.index(".SH NOTES")])[1:]
+    chapters = [(usage, body.split("\n", 1)[0], re.findall(r"\.TP\n(.*)\n(.*)\n", body),
+                 re.search(r"(?ms)^\.nf\nExample:\n(.*?)^\.fi", body)) for usage, body in zip(parts[::2], parts[1::2])]
+    times = collections.Counter(option for _, _, options, _ in chapters for option in options)
+    shared = [option for option, number in times.items() if number >= 4 and option[0].startswith("-")
+              and "--help" not in option[0]]
+    yield "### Options of several commands\n\n" + table_of(shared)
+    for usage, what, options, example in chapters:
+        yield f"\n### {usage.split(' [')[0]}\n\n`{usage}`: {what[0].lower()}{what[1:]}.\n"
+        own = [option for option in options if option not in shared and "--help" not in option[0]]
+        if own:
+            yield "\n" + table_of(own)
+        also = [f"`{re.split('[, ]', option[0])[0]}`" for option in options if option in shared]
+        if also:
+            yield "\nAlso " + ", ".join(also) + ".\n"
+        if example:
+            yield f"\n```\n{example[1].rstrip()}\n```\n"
+
+
+def table_of(options):
+    rows = "".join(f"| `{shape}` | {plain(meaning)} |\n".replace("INT:INT in ", "") for shape, meaning in options)
+    return "| option | meaning |\n|---|---|\n" + rows
+
+
 def with_table(path, name, lines):
     """The page with its table between `<!-- name -->` and `<!-- end of name -->` made anew."""
     return re.sub(rf"(?s)(<!-- {name} -->\n).*(?=<!-- end of {name} -->)",
                   lambda match: match[1] + "".join(lines), path.read_text())
 
 
-def main(check):
+def main(muster, check):
     source = json.load(sys.stdin)
-    codes, environment, architecture = [ROOT / f"docs/{page}.md" for page in ("exit-codes", "environment", "architecture")]
+    manual = subprocess.run([muster, "manual"], capture_output=True, text=True, check=True).stdout
+    codes, environment, words = [ROOT / f"docs/reference/{page}.md"
+                                 for page in ("exit-codes", "environment", "commands")]
+    architecture = ROOT / "docs/architecture.md"
     files = {ROOT / "docs/training-job.md": reference(source["schema"]),
              codes: with_table(codes, "codes", exit_codes()),
+             words: with_table(words, "commands", commands(manual)),
              environment: with_table(environment, "variables", variables(source["variables"])),
              architecture: with_table(architecture, "folders", folders())}
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
@@ -156,4 +247,4 @@ def main(check):
 
 
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv[1:]))
+    sys.exit(main(sys.argv[1], "--check" in sys.argv[2:]))

@@ -14,7 +14,8 @@ namespace muster::compute {
 namespace {
 
 std::string describe_gpus(int count) {
-  if (!cuda::kInThisBuild) return "a build without CUDA (docs/gpu.md says how to build with it)";
+  if (!cuda::kInThisBuild)
+    return "a build without CUDA (docs/guides/gpu.md says how to build with it)";
   const std::string why = cuda::why_no_gpu();
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return fmt::format("{}{}{} (CUDA_VISIBLE_DEVICES {})", count, why.empty() ? "" : ": ", why,

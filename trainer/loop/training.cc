@@ -34,10 +34,11 @@ void require_available(const Training& training) {
   Problems problems(training.document);
   const auto refuse = [&](const char* field, const std::string& expected,
                           const std::string& found) {
-    problems.report(field, expected,
-                    describe(Json(found)) +
-                        ", which is not available in this build (docs/gpu.md says how to build "
-                        "with CUDA)");
+    problems.report(
+        field, expected,
+        describe(Json(found)) +
+            ", which is not available in this build (docs/guides/gpu.md says how to build "
+            "with CUDA)");
   };
   const spec::TrainingSpec& spec = training.spec;
   if (std::ranges::find(devices, spec.device) == devices.end())

@@ -36,8 +36,9 @@ class Durations {
 };
 
 // Serves /metrics (Prometheus), /healthz and /progress of one replica on `address` ("host:port"; if
-// it is empty, nothing is served and everything else works). Names and meanings: docs/metrics.md.
-// Updates are cheap and thread-safe; the training loop calls update() at most a few times a second.
+// it is empty, nothing is served and everything else works). Names and meanings:
+// docs/reference/metrics.md. Updates are cheap and thread-safe; the training loop calls update() at
+// most a few times a second.
 class Reporter {
  public:
   // `restarts` is the number of restarts in place in this container; /progress shows it beside the

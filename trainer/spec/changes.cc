@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLongestValue = 60;
 
-// docs/getting-started.md has the same facts in a table.
+// docs/guides/resume.md has the same facts in a table.
 struct FieldBearing {
   std::string_view path;
   Bearing bearing;

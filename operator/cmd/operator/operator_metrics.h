@@ -19,7 +19,7 @@ namespace muster::cmd {
 // The metrics that muster-operator serves at /metrics: workqueue_* and
 // controller_runtime_reconcile_*, whose names dashboards for Kubernetes controllers know, and
 // Muster's own metrics. The transport adds rest_client_requests_total in the same registry.
-// docs/metrics.md lists them. Thread-safe.
+// docs/reference/metrics.md lists them. Thread-safe.
 class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
  public:
   explicit OperatorMetrics(prometheus::Registry& registry);

@@ -286,7 +286,7 @@ class Rendered(unittest.TestCase):
 
 
 class Monitoring(unittest.TestCase):
-    # Of every Kubernetes controller; the rest is read from docs/metrics.md.
+    # Of every Kubernetes controller; the rest is read from docs/reference/metrics.md.
     usual = {f"workqueue_{name}" for name in (
         "depth", "adds_total", "retries_total", "queue_duration_seconds", "work_duration_seconds",
         "unfinished_work_seconds", "longest_running_processor_seconds")} | {
@@ -296,7 +296,7 @@ class Monitoring(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        text = (ROOT / "docs/metrics.md").read_text()
+        text = (ROOT / "docs/reference/metrics.md").read_text()
         cells = re.findall(r"^\| (`[^|]*`) \| (?:gauge|counter|histogram)", text, re.MULTILINE)
         names = {name for cell in cells for name in re.findall(r"`([a-z_]+)", cell)}
         cls.documented = cls.usual | {name if name.startswith("muster_") else "muster_trainer_" + name for name in names}

@@ -9,13 +9,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import check_pages  # noqa: E402
 
-TREE = "trainer/ps/shard.cc\ntrainer/ps/shard.h\ntests/a_test.cc\ndocs/extending/a.md\nMakefile"
+TREE = "trainer/ps/shard.cc\ntrainer/ps/shard.h\ntests/a_test.cc\ndocs/internals/extending/a.md\nMakefile"
 SOURCES = {"trainer/ps/shard.cc": "void Shard::push() {}", "trainer/ps/shard.h": "class Shard;",
            "tests/a_test.cc": "TEST(A, Holds)"}
 
 
 def named(text):
-    return list(check_pages.names({"docs/extending/a.md": text}, SOURCES, TREE))
+    return list(check_pages.names({"docs/internals/extending/a.md": text}, SOURCES, TREE))
 
 
 class Links(unittest.TestCase):
@@ -44,14 +44,14 @@ class Names(unittest.TestCase):
 
     def test_of_others_are_found(self):
         self.assertEqual(named("`trainer/gone.cc`\n`gone.h` `trainer/<name>.py` `Shard::pull()`\n"),
-                         ["docs/extending/a.md:1: `trainer/gone.cc` is not in the tree",
-                          "docs/extending/a.md:2: `gone.h` is not in the tree",
-                          "docs/extending/a.md:2: `trainer/<name>.py` is not in the tree",
-                          "docs/extending/a.md:2: `Shard::pull()` is not in the tree"])
+                         ["docs/internals/extending/a.md:1: `trainer/gone.cc` is not in the tree",
+                          "docs/internals/extending/a.md:2: `gone.h` is not in the tree",
+                          "docs/internals/extending/a.md:2: `trainer/<name>.py` is not in the tree",
+                          "docs/internals/extending/a.md:2: `Shard::pull()` is not in the tree"])
 
     def test_of_a_row_must_be_in_the_files_of_the_row(self):
         self.assertEqual(named("| `trainer/ps/shard.h` | `push()` |\n"),
-                         ["docs/extending/a.md:1: `push()` is not in trainer/ps/shard.h"])
+                         ["docs/internals/extending/a.md:1: `push()` is not in trainer/ps/shard.h"])
 
 
 class Decisions(unittest.TestCase):

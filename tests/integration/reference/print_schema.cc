@@ -10,7 +10,7 @@ int main() {
   using muster::Json;
   constexpr const char* kSetters[] = {
       "`muster run` and the operator", "the operator", "`muster run`",
-      "`muster-supervisor`",           "you",          "who starts a program"};
+      "`muster-supervisor`",           "you",          "the program that starts it"};
   Json variables = Json::array();
   for (const muster::Variable& variable : muster::variables())
     variables.push_back({{"name", variable.name},

@@ -13,7 +13,7 @@
 
 namespace muster::checkpoint {
 
-// The files on shared storage, below the job's folder (docs/checkpoints.md):
+// The files on shared storage, below the job's folder (docs/reference/files.md):
 //   checkpoints/ckpt-<step>-g<generation>/
 //     model-00000-of-00002.safetensors      weights and state, one file for each shard
 //     optimizer-00000-of-00002.safetensors  slots, "<slot>/<tensor>"

@@ -29,7 +29,8 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kConnect{30000};  // time to connect, or until the state's next bytes
-constexpr int kMostOdd = 3;  // limit of differing comparisons in a row; see docs/collective.md
+// The limit of differing comparisons in a row; see docs/internals/collective.md.
+constexpr int kMostOdd = 3;
 constexpr int kMostFailedLinks = 2;  // failed links in a row; then the host's memory is used
 
 bool runs(const GroupView& view, uint64_t generation) {

@@ -37,7 +37,7 @@ void ShardHost::on_answers(Deliver deliver) {
 namespace {
 
 constexpr std::chrono::milliseconds kComparison{2000};
-constexpr int kMostDifferences = 3;  // see docs/collective.md
+constexpr int kMostDifferences = 3;  // see docs/internals/collective.md
 
 void require_same(const std::string& what, const std::string& expected, const std::string& found) {
   if (expected != found)
