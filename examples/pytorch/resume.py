@@ -1,5 +1,5 @@
-"""Trains a line with PyTorch's DistributedDataParallel, saves a checkpoint every 100 steps, and goes on from the newest one
-when it is started again: after a replica was lost, after Ctrl-C, or on another node."""
+"""Trains a line with PyTorch's DistributedDataParallel, saves a checkpoint every 100 steps, and goes on from the newest
+one when it is started again: after a replica was lost, after Ctrl-C, or on another node."""
 import os
 import pathlib
 
@@ -21,7 +21,7 @@ def save(step):
     os.replace(unfinished, CHECKPOINT)
 
 
-dist.init_process_group("gloo")
+dist.init_process_group("gloo")  # returns when all replicas are there, so that all load the same checkpoint below
 rank = dist.get_rank()
 model = DistributedDataParallel(torch.nn.Linear(1, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)

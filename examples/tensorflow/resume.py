@@ -1,5 +1,5 @@
-"""Trains a line on every replica of a job, saves a checkpoint every 100 steps, and goes on from the newest one when it is
-started again. All replicas save, as TensorFlow demands; only worker 0 saves where the checkpoints are kept."""
+"""Trains a line on every replica of a job, saves a checkpoint every 100 steps, and goes on from the newest one when it
+is started again. All replicas save, as TensorFlow demands; only worker 0 saves where the checkpoints are kept."""
 import json
 import os
 import signal
@@ -15,7 +15,7 @@ here = f"{task['type']}-{task['index']}"
 keeps = task["index"] == 0
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()  # reads TF_CONFIG itself
-signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which the strategy catches: the replica would stay until it is killed
+signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the strategy ignores it, and would stay until it is killed
 with strategy.scope():  # each replica keeps a copy of the weights
     aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA  # the copies get the same updates
     slope = tf.Variable(0.0, aggregation=aggregation)
