@@ -162,6 +162,7 @@ def main():
         "python": passes([sys.executable, "-m", "compileall", "-q"], tracked("*.py")),
         "tree": passes([sys.executable, "tests/python/check_tree.py"]),
         "pages": passes([sys.executable, "tests/python/check_pages.py"]),
+        "symptoms": passes([sys.executable, "tests/python/check_symptoms.py"]),
         "clang-tidy": tidy(build, options.since),
     }
     for name in [name for name, passed in checks.items() if not passed]:
