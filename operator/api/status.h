@@ -27,9 +27,9 @@ std::chrono::nanoseconds parse_fraction(std::string_view text, size_t& at);
 
 // Returns the time of the wall clock.
 Time wall_time();
-// Returns the time at which this was called first, moved on by the clock that runs since the machine
-// was booted, also while it sleeps: differences of two such times are right although somebody sets
-// the machine's clock meanwhile.
+// Returns the time at which this was called first, moved on by the clock that runs since the
+// machine was booted, also while it sleeps: differences of two such times are right although
+// somebody sets the machine's clock meanwhile.
 Time steady_time();
 
 }  // namespace muster::api

@@ -124,8 +124,8 @@ void QueuedCluster::tell_of_missing_queues(const api::TrainingJob& job) {
     if (now() - *said.missed_since < kSoon || std::exchange(said.told_of_missing, true)) return;
   }
   inner().emit(job, {plan::Event::Kind::warning, "QueuesNotInView",
-                    "the job names a queue, and the operator cannot see Kueue's Workloads and "
-                    "ResourceFlavors: are Kueue's CustomResourceDefinitions installed?"});
+                     "the job names a queue, and the operator cannot see Kueue's Workloads and "
+                     "ResourceFlavors: are Kueue's CustomResourceDefinitions installed?"});
 }
 
 // The view of Workloads may be older than the view of jobs: an old Workload must not stop a running

@@ -179,8 +179,8 @@ TEST(FlippedBitTest, AMemberThatComesWithAnotherStateIsNamed) {
   EXPECT_LT(tries, kTries) << "the member was a step behind each time";
 }
 
-// A bit is flipped again well before the states are compared again, and, on a busy machine too, long
-// before the training ends.
+// A bit is flipped again well before the states are compared again, and, on a busy machine too,
+// long before the training ends.
 std::string rarely_saved() {
   std::string training = long_training(kTraining);
   training.replace(training.find("epochs: 2"), 9, "epochs: 6");

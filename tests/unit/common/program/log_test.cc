@@ -55,8 +55,7 @@ TEST_F(Log, WritesTextOnOneLineWithoutColourOrEscapesWhereThereIsNoTerminal) {
     log::write(log::Level::debug, "two\nlines \x1b[31m\u009b3\u00fc",
                {{"key", "a b"}, {"word", "c"}, {"n", 1.5}});
   });
-  EXPECT_EQ(text.substr(9),
-            "debug mnist-worker-0: two\\nlines \\x1b[31m\\u009b3\u00fc\n");
+  EXPECT_EQ(text.substr(9), "debug mnist-worker-0: two\\nlines \\x1b[31m\\u009b3\u00fc\n");
 }
 
 TEST_F(Log, MakesTheSameTextOfALineOfJson) {
@@ -73,7 +72,8 @@ TEST_F(Log, MakesTheSameTextOfALineOfJson) {
   EXPECT_EQ(made->substr(9), text.substr(9));
   setenv("TZ", "UTC+1", 1);
   tzset();
-  EXPECT_EQ(log::as_text(R"({"time":"2026-01-02T03:04:05.250Z","level":"info","name":"a","message":"m"})"),
+  EXPECT_EQ(log::as_text(
+                R"({"time":"2026-01-02T03:04:05.250Z","level":"info","name":"a","message":"m"})"),
             "02:04:05 info a: m");
   unsetenv("TZ");
   tzset();
