@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 #include "trainer/compute/parameter_layout.h"
 
@@ -20,8 +21,12 @@ class Placed {
  public:
   Placed() = default;  // no floats
   // Host memory.
-  template <class Floats>
-  requires std::convertible_to<Floats&, std::span<Float>> Placed(Floats&& floats)
+  Placed(std::span<float> floats) : floats_(floats) {}
+  Placed(std::span<const float> floats) requires std::is_const_v<Float> : floats_(floats) {}
+  template <class Allocator>
+  Placed(std::vector<float, Allocator>& floats) : floats_(floats) {}
+  template <class Allocator>
+  requires std::is_const_v<Float> Placed(const std::vector<float, Allocator>& floats)
       : floats_(floats) {}
   Placed(Float* floats, size_t size) : floats_(floats, size) {}
   Placed(Place place, Float* floats, size_t size) : place_(place), floats_(floats, size) {}

@@ -6,6 +6,7 @@
 
 #include "trainer/data/files/file_parts.h"
 #include "trainer/data/images/image_set.h"
+#include "trainer/images/name.h"
 #include "trainer/records/label_map.h"
 #include "trainer/records/record_files.h"
 #include "trainer/spec/data_source.h"
