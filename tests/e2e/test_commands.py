@@ -34,7 +34,7 @@ def test_a_claim_and_its_job_in_one_file_are_trained_and_looked_at(cluster, must
 
     status = call("status", name)
     assert "Succeeded" in status and "weights (SHA-256)" in status, status
-    lines = [json.loads(line) for line in call("logs", name, "--json", "--tail", "5").splitlines()]
+    lines = [json.loads(line) for line in call("logs", name, "--output", "json", "--tail", "5").splitlines()]
     # The parameter server still ran when the job ended, so that its pod is removed.
     assert {line["replica"] for line in lines} == {"chief-0", "worker-0", "worker-1"}
     times = [line["time"] for line in lines]
