@@ -10,6 +10,7 @@
 #include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/system/file.h"
+#include "trainer/checkpoint/start/completion.h"
 #include "trainer/checkpoint/start/resume.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/gpu_report.h"
