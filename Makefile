@@ -78,14 +78,16 @@ test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan;
 	cmake --build build/$* -j$(JOBS)
 	ctest --test-dir build/$* -j2 $(if $(filter tsan,$*),-LE one_thread) --output-on-failure --no-tests=error
 
-chaos: build  ## CHAOS_SCHEDULES simulated jobs (3 min), jobs killed, paused, ...: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
+chaos: build  ## CHAOS_SCHEDULES simulated jobs (4 min), jobs killed, paused, ...: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
 	@echo "$(CHAOS_SCHEDULES) simulated jobs"
 	@MUSTER_PROTOCOL_PAIRS=31 build/release/bin/test_protocol --gtest_brief=1 \
 	  --gtest_filter=Protocol.HoldsWithTwoProcessesLost
-	@each=$$(($(CHAOS_SCHEDULES) / $(JOBS))); seed=$$(($(CHAOS_SEED) * 1000003)); \
-	seq $(JOBS) | xargs -P $(JOBS) -I{} sh -c "MUSTER_PROTOCOL_SCHEDULES=$$each \
-	  MUSTER_PROTOCOL_SEED=\$$(($$seed + {} * $$each)) build/release/bin/test_protocol --gtest_brief=1 \
-	  --gtest_filter=Protocol.HoldsInRandomSchedules"
+	@each=$$(($(CHAOS_SCHEDULES) / 2 / $(JOBS))); seed=$$(($(CHAOS_SEED) * 1000003)); \
+	export MUSTER_PROTOCOL_SCHEDULES=$$each MUSTER_COLLECTIVE_SCHEDULES=$$each; \
+	seq $(JOBS) | xargs -P $(JOBS) -I{} sh -ec "first=\$$(($$seed + {} * $$each)); \
+	  export MUSTER_PROTOCOL_SEED=\$$first MUSTER_COLLECTIVE_SEED=\$$first; \
+	  for program in test_protocol test_collective_protocol; do \
+	  build/release/bin/\$$program --gtest_brief=1 --gtest_filter=*.HoldsInRandomSchedules; done"
 	@export MUSTER_CHAOS_ALL=1 MUSTER_CHAOS_RUNS=$(CHAOS_RUNS) MUSTER_CHAOS_PAUSE=$(CHAOS_PAUSE) \
 	  MUSTER_CHAOS_SEED=$(CHAOS_SEED); \
 	seq $(JOBS) | xargs -P $(JOBS) -I{} sh -c 'GTEST_TOTAL_SHARDS=$(JOBS) GTEST_SHARD_INDEX=$$(({} - 1)) \

@@ -3,6 +3,7 @@
 
 #include "common/error.h"
 #include "trainer/collective/formation.h"
+#include "trainer/collective/member_flow.h"
 #include "trainer/collective/plan.h"
 #include "trainer/group/position.h"
 #include "trainer/ps/group/formation.h"
@@ -59,6 +60,7 @@ void attend(PeerMessage message) {
 void look_at(const GroupView& view) {
   ps::serving_of(view, kShards);
   ps::left_behind(view, 1);
+  collective::MemberFlow(1).next(view);
   collective::require_possible(view.collective());
   group::from_messages(view.sums());
   if (group::is_possible(view.base())) group::to_message(group::from_message(view.base()));

@@ -25,19 +25,13 @@ void Coordinator::act() {
     const auto names = store().list();
     return formation_.fenced(names.empty() ? 0 : names.front().generation);
   }
+  rendezvous().update([&](GroupView& view) { formation_.announce(view); });
   if (formation_.next() == Formation::Next::run) return run();
-  rendezvous().update([&](GroupView& view) { *view.mutable_collective() = formation_.plan(); });
   formation_.announced();
 }
 
 void Coordinator::run() {
   const CollectivePlan& plan = formation_.plan();
-  rendezvous().update([&](GroupView& view) {
-    if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return;
-    *view.mutable_collective() = plan;
-    view.set_generation(plan.generation());
-    view.set_phase(GroupView::RUNNING);
-  });
   const std::string from = plan.content() == CollectivePlan::KEEP      ? formation_.reason()
                            : plan.content() == CollectivePlan::RESTORE ? plan.checkpoint()
                                                                        : "the beginning";

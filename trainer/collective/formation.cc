@@ -227,6 +227,14 @@ bool Formation::outdated(const group::PeerRegistry& registry) const {
   return std::ranges::any_of(members, [&](const auto& entry) { return !is_planned(entry.first); });
 }
 
+void Formation::announce(GroupView& view) const {
+  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return;
+  *view.mutable_collective() = plan_;
+  if (next() != Next::run) return;
+  view.set_generation(plan_.generation());
+  view.set_phase(GroupView::RUNNING);
+}
+
 void Formation::running() {
   formed_ = true;
   proceed(Next::watch);

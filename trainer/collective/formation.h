@@ -47,6 +47,9 @@ class Formation : public group::Formation {
   // Returns why the plan does not link the members' GPUs; "" if it does, or if there are no GPUs to
   // link.
   const std::string& why_unlinked() const { return why_unlinked_; }
+  // Tells the group of the plan or, with Next::run, that the generation runs. An ended view stays
+  // ended.
+  void announce(GroupView& view) const;
   void announced() { proceed(Next::assemble); }
   void running();
 

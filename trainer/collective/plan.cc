@@ -47,4 +47,14 @@ void require_possible(const CollectivePlan& plan) {
                 kProtocol);
 }
 
+int place_of(const CollectivePlan& plan, uint64_t incarnation) {
+  for (int place = 0; place < plan.members_size(); ++place)
+    if (plan.members(place).incarnation() == incarnation) return place;
+  return -1;
+}
+
+bool holds_state(const CollectivePlan& plan, int place) {
+  return place == static_cast<int>(plan.source()) || plan.members(place).has_state();
+}
+
 }  // namespace muster::collective

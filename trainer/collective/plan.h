@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "proto/muster/rendezvous.pb.h"
 
 namespace muster::collective {
@@ -9,5 +11,12 @@ namespace muster::collective {
 // GroupShape::kMostReplicas, or with a state that no member provides. A member must call this first
 // for each plan from the rendezvous.
 void require_possible(const CollectivePlan& plan);
+
+// Returns the place of the member with this incarnation; -1: it has none.
+int place_of(const CollectivePlan& plan, uint64_t incarnation);
+
+// Whether the member at `place` brings the generation's first state or has it already; the others
+// receive it.
+bool holds_state(const CollectivePlan& plan, int place);
 
 }  // namespace muster::collective

@@ -1,9 +1,8 @@
 #include "trainer/loop/roles/graceful_leave.h"
 
-#include <algorithm>
-
 #include "common/program/log.h"
 #include "common/threads/mutex.h"
+#include "trainer/collective/member_flow.h"
 
 namespace muster::loop {
 
@@ -14,15 +13,6 @@ namespace {
 constexpr milliseconds kLeaveGlance{20};
 // Longest wait for a group that needs us or does not answer.
 constexpr milliseconds kPatience{10000};
-
-bool lets_go(const GroupView& view, uint64_t incarnation) {
-  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED || view.stopping())
-    return true;
-  return view.has_collective() &&
-         std::ranges::none_of(view.collective().members(), [&](const MemberPlace& place) {
-           return place.incarnation() == incarnation;
-         });
-}
 
 }  // namespace
 
@@ -53,7 +43,7 @@ void GracefulLeave::run(const std::stop_token& stop, uint64_t incarnation) {
   report_.leave();
   client_.report_now();
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!lets_go(client_.view(), incarnation) && !ended_.stop_requested() &&
+  while (!collective::lets_go(client_.view(), incarnation) && !ended_.stop_requested() &&
          std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(kLeaveGlance);
   trained_.request_stop();

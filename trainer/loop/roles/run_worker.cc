@@ -27,9 +27,8 @@ Verdict wait_for_the_end(const group::RendezvousClient& client,
                          const std::function<bool()>& finished_without_us, uint64_t generation,
                          bool collective, std::stop_token stop) {
   const auto decided = [&](const GroupView& view) {
-    return view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED ||
-           (view.phase() == GroupView::RUNNING && view.generation() != generation) ||
-           (view.phase() == GroupView::FORMING && collective);
+    if (collective) return !collective::runs(view, generation);
+    return view.phase() != GroupView::FORMING && ps::left_behind(view, generation);
   };
   for (;;) {
     const GroupView view = client.wait(decided, stop, kLook, group::RendezvousClient::kPatience);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "common/error.h"
@@ -29,13 +28,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kConnect{30000};  // time to connect, or until the state's next bytes
-// The limit of differing comparisons in a row; see docs/internals/collective.md.
-constexpr int kMostOdd = 3;
-constexpr int kMostFailedLinks = 2;  // failed links in a row; then the host's memory is used
-
-bool runs(const GroupView& view, uint64_t generation) {
-  return view.phase() == GroupView::RUNNING && view.generation() == generation;
-}
 
 collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assembly& assembly) {
   collective::GroupShape shape;
@@ -85,9 +77,9 @@ collective::Note note_of(const checkpoint::Evaluations& evaluations) {
 
 }  // namespace
 
-void MemberReport::change(const std::function<void(MemberState&)>& change) {
+void MemberReport::set(const MemberState& state) {
   const MutexLock lock(mutex_);
-  change(state_);
+  state_ = state;
 }
 
 void MemberReport::leave() {
@@ -107,7 +99,9 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Rendez
       client_(client),
       report_(report),
       setup_(std::move(setup)),
-      gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
+      group_(client, setup_),
+      gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()),
+      flow_(setup_.incarnation) {}
 
 // The engines must release the session's memory before it is freed, and the session must release
 // the engines' memory.
@@ -118,22 +112,9 @@ CollectiveSynchronizer::~CollectiveSynchronizer() {
   session_.reset();
 }
 
-int CollectiveSynchronizer::place_in(const CollectivePlan& plan) const {
-  for (int place = 0; place < plan.members_size(); ++place)
-    if (plan.members(place).incarnation() == setup_.incarnation) return place;
-  return -1;
-}
-
-bool CollectiveSynchronizer::is_news(const GroupView& view) const {
-  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
-  const CollectivePlan& plan = view.collective();
-  if (plan.generation() <= std::max(generation_, failed_) || place_in(plan) < 0) return false;
-  return plan.generation() != prepared_ || runs(view, prepared_);
-}
-
 bool CollectiveSynchronizer::is_over() const {
-  WatchedWork::beat();
-  return !runs(client_.require_view(setup_.patience), generation_) || setup_.finished_without_us();
+  return group_.is_over(
+      [this](const GroupView& view) { return !collective::runs(view, flow_.generation()); });
 }
 
 // Checks only views that have come since the last call.
@@ -145,45 +126,35 @@ bool CollectiveSynchronizer::is_current() {
 bool CollectiveSynchronizer::start(std::stop_token stop) {
   stop_ = stop;
   settle();
-  const auto news = [this](const GroupView& view) { return is_news(view); };
-  for (;;) {
-    if (setup_.finished_without_us()) {
-      finished_ = true;
-      return true;
-    }
-    const GroupView view = client_.wait(news, stop, kGlance, setup_.patience);
-    if (setup_.rethrow_failure) setup_.rethrow_failure();
-    if (stop.stop_requested()) return false;
-    if (!is_news(view)) continue;
-    if (view.phase() == GroupView::FAILED)
-      throw Invalid("the group has failed: " + view.message(), static_cast<int>(view.exit_code()));
-    finished_ = view.phase() == GroupView::FINISHED;
-    if (finished_) return true;
-    const CollectivePlan& plan = view.collective();
+  using Next = collective::MemberFlow::Next;
+  const auto asks = [this](const GroupView& view) { return flow_.next(view) != Next::wait; };
+  while (const auto view = group_.wait(asks, stop)) {
+    const CollectivePlan& plan = view->collective();
     collective::require_possible(plan);
     // Like a GPU's error: exit code 71.
     if (!fault_.empty()) throw DeviceError(fault_, /*lost=*/true);
-    if (plan.generation() != prepared_) prepare(plan, place_in(plan));
-    if (runs(view, prepared_) && plan.generation() == prepared_ && enter(plan, place_in(plan)))
-      return true;
+    const int place = flow_.place_in(plan);
+    if (flow_.next(*view) == Next::prepare) prepare(plan, place);
+    if (flow_.next(*view) == Next::enter && enter(plan, place)) return true;
   }
+  return group_.finished();
+}
+
+void CollectiveSynchronizer::report() {
+  report_.set(flow_.report());
+  client_.report_now();
 }
 
 // Ends our part in the current generation and reports the position of our state.
 void CollectiveSynchronizer::settle() {
-  if (!session_ || settled_) return;
+  if (!flow_.is_inside()) return;
   const collective::Session::Settled settled = session_->settle();
-  if (settled.step == position().step + 1) {
+  if (flow_.made_step_after(position().step, settled.step)) {
     const bool known = settled.sums.rows > 0;  // otherwise we already had the sums
     take(known ? settled.sums : last_sums_, known ? settled.note : last_note_);
   }
-  settled_ = true;
-  report_.change([&](MemberState& state) {
-    state.set_generation(generation_);
-    *state.mutable_position() = group::to_message(position());
-    state.set_settled(true);
-  });
-  client_.report_now();
+  flow_.settled(group::to_message(position()));
+  report();
 }
 
 // Moves the position past a finished step. From here on we know rank 0's evaluation before this
@@ -226,38 +197,19 @@ void CollectiveSynchronizer::copy_state(std::span<float> parameters,
   });
 }
 
-// Returns whether the plan expects a state from us that we no longer have: rank 0 does not know yet
-// of the steps that we made since our last report.
-bool CollectiveSynchronizer::is_outdated(const CollectivePlan& plan, int place) const {
-  if (plan.content() != CollectivePlan::KEEP) return false;
-  if (place != static_cast<int>(plan.source()) && !plan.members(place).has_state()) return false;
-  return !session_ || plan.position().step() != position().step;
-}
-
 void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
   next_.reset();
   wire_.reset();
-  if (is_outdated(plan, place)) {
+  if (flow_.is_outdated(plan, position().step)) {
     log::info("generation " + std::to_string(plan.generation()) + " is to begin with step " +
               std::to_string(plan.position().step()) + ": we have step " +
               std::to_string(position().step));
-    return fail(plan.generation());
+    flow_.failed(plan.generation());
+  } else {
+    flow_.prepared(plan.generation(),
+                   plan.shared_memory() ? prepare_memory(plan, place) : prepare_wire(plan, place));
   }
-  const std::string endpoint =
-      plan.shared_memory() ? prepare_memory(plan, place) : prepare_wire(plan, place);
-  prepared_ = plan.generation();
-  report_.change([&](MemberState& state) {
-    state.set_prepared(prepared_);
-    state.set_endpoint(endpoint);
-  });
-  client_.report_now();
-}
-
-// Reports that we cannot be part of this generation, so that the group opens another.
-void CollectiveSynchronizer::fail(uint64_t generation) {
-  failed_ = generation;
-  report_.change([&](MemberState& state) { state.set_failed(generation); });
-  client_.report_now();
+  report();
 }
 
 // The member that provides the state creates the memory.
@@ -286,8 +238,7 @@ std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int
                                                   setup_.host, setup_.identity, setup_.ports);
   wire_state_ = empty_state();
   const std::vector<std::span<float>> slots(wire_state_.begin() + 1, wire_state_.end());
-  if (place == static_cast<int>(plan.source()) || plan.members(place).has_state())
-    fill(plan, wire_state_[0], slots);
+  if (collective::holds_state(plan, place)) fill(plan, wire_state_[0], slots);
   if (!plan.linked_gpus() || place != static_cast<int>(plan.source())) return wire_->endpoint();
   try {
     return with_link_id(wire_->endpoint(), engine_group(plan).make_link_id());
@@ -312,9 +263,6 @@ compute::EngineGroup& CollectiveSynchronizer::engine_group(const CollectivePlan&
   return *engine_group_;
 }
 
-// If the source's memory does not exist, the source may have ended since the plan was made. Only if
-// the memory of the same source fails again, before we have entered another generation, do we
-// report that we cannot use it.
 bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
   if (next_) return true;
   const auto shape = shape_of(plan, assembly_);
@@ -325,12 +273,9 @@ bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
   } catch (const Invalid& error) {
     log::info("the memory of rank " + std::to_string(source.rank()) +
               " cannot be used: " + error.what());
-    if (runs(client_.view(), plan.generation()) &&
-        std::exchange(refused_, source.incarnation()) == source.incarnation())
-      report_.change([&](MemberState& mine) { mine.set_unshared(source.incarnation()); });
+    flow_.memory_refused(client_.view(), plan);
     return false;
   }
-  refused_ = 0;
   next_ =
       std::make_unique<collective::SharedSession>(std::move(state), place, *assembly_.optimizer);
   return true;
@@ -343,14 +288,15 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
   const auto over = [&] {
     const uint64_t now = wire_->moved();
     if (std::exchange(moved, now) != now) until = Clock::now() + kConnect;
-    return !runs(client_.require_view(setup_.patience), plan.generation()) || Clock::now() > until;
+    return !collective::runs(client_.require_view(setup_.patience), plan.generation()) ||
+           Clock::now() > until;
   };
   const collective::Session::Watch watch{stop_, over};
   std::vector<std::string> endpoints;
   std::vector<bool> targets;
-  for (const MemberPlace& member : plan.members()) {
-    endpoints.push_back(member.endpoint());
-    targets.push_back(!member.has_state() && targets.size() != plan.source());
+  for (int member = 0; member < plan.members_size(); ++member) {
+    endpoints.push_back(plan.members(member).endpoint());
+    targets.push_back(!collective::holds_state(plan, member));
   }
   const std::vector<std::span<float>> buffers(wire_state_.begin(), wire_state_.end());
   try {
@@ -358,7 +304,9 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
     wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
     // A member that has the state waits for members that are still receiving it.
     const collective::Session::Watch patient{
-        stop_, [&] { return !runs(client_.require_view(setup_.patience), plan.generation()); }};
+        stop_, [&] {
+          return !collective::runs(client_.require_view(setup_.patience), plan.generation());
+        }};
     if (plan.comparable() && !compare_at_entry(plan, patient)) return false;
     if (plan.linked_gpus())
       next_ = join_gpus(plan, place);
@@ -371,28 +319,25 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
               " could not be entered: " + error.what());
     return false;
   }
-  refused_ = 0;
   return true;
 }
 
-// A link may fail because another member has just gone. Only if it fails again, before we entered
-// any other generation, do we report that our GPUs cannot be linked.
 std::unique_ptr<collective::Session> CollectiveSynchronizer::join_gpus(const CollectivePlan& plan,
                                                                        int place) {
   const auto each = [this](const std::function<void(int)>& work) { gradients_.each(work); };
   const collective::Session::Watch watch{
-      stop_, [&] { return !runs(client_.require_view(setup_.patience), plan.generation()); }};
+      stop_,
+      [&] { return !collective::runs(client_.require_view(setup_.patience), plan.generation()); }};
   std::unique_ptr<collective::Session> joined;
   try {
     joined = std::make_unique<collective::DeviceSession>(
         std::move(wire_), engine_group(plan), shape_of(plan, assembly_), place,
         plan.position().step(), link_id_of(plan), each, watch);
   } catch (const Unavailable&) {
-    if (runs(client_.view(), plan.generation()) && ++failed_links_ >= kMostFailedLinks)
-      report_.change([](MemberState& mine) { mine.set_unlinked(true); });
+    flow_.link_failed(client_.view(), plan);
     throw;
   }
-  failed_links_ = 0;
+  flow_.linked();
   try {
     engine_group_->parameters().write({0, wire_state_[0].size()}, wire_state_[0]).wait();
     for (size_t i = 0; i < engine_group_->slots().size(); ++i) {
@@ -434,20 +379,18 @@ void CollectiveSynchronizer::tell_difference(const CollectivePlan& plan, uint64_
   log::warning("step " + std::to_string(step) + ": " + text +
                ". A machine's memory or processor may be faulty; training goes back to a "
                "checkpoint");
-  spoiled_ = true;
   if (setup_.states_differ) setup_.states_differ();
-  report_.change([&](MemberState& state) { state.set_differed(plan.generation()); });
-  odd_in_a_row_ = std::ranges::find(odd, place_in(plan)) != odd.end() ? odd_in_a_row_ + 1 : 0;
-  if (odd_in_a_row_ >= kMostOdd)
+  flow_.compared(plan, odd);
+  if (flow_.odd_in_a_row() >= collective::MemberFlow::kMostOdd)
     fault_ = fmt::format("step {}: {}; it is comparison {} in a row in which this process is named",
-                         step, text, odd_in_a_row_);
+                         step, text, flow_.odd_in_a_row());
 }
 
 // Returns false if we cannot be part of the generation; the group is told.
 bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
-  const uint64_t generation = plan.generation();
   if (plan.shared_memory() ? !join_memory(plan, place) : !join_wire(plan, place)) {
-    fail(generation);
+    flow_.failed(plan.generation());
+    report();
     return false;
   }
   std::vector<std::span<float>> memory;
@@ -459,20 +402,14 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   }
   gradients_.pin(memory);
   session_ = std::move(next_);
-  generation_ = generation;
-  settled_ = false;
   mutable_position() = group::from_message(plan.position());
   assembly_.workload->resize(static_cast<int>(plan.replicas()));
   note_ = note_of(position().evaluations);
   plan_ = plan;
   step_times_ = StepTimes(ranks_of(plan));
   compared_ = true;
-  spoiled_ = false;
-  report_.change([&](MemberState& state) {
-    state.set_generation(generation_);
-    state.set_settled(false);
-  });
-  client_.report_now();
+  flow_.entered(plan.generation());
+  report();
   return true;
 }
 
@@ -483,7 +420,7 @@ void CollectiveSynchronizer::compute() {
   };
   if (!hosted_) {
     sums_.resize(static_cast<size_t>(gradients_.devices()));
-    gradients_.compute_on_devices(place_in(plan_) * gradients_.devices(), work_of, sums_);
+    gradients_.compute_on_devices(flow_.place_in(plan_) * gradients_.devices(), work_of, sums_);
     return;
   }
   const auto nodes = hosted_->nodes();
@@ -518,7 +455,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
     take(made.sums, made.note);
     step_times_.add(*session_);
     compared_ = made.compared || !is_comparable();
-    if (made.compared) odd_in_a_row_ = 0;
+    if (made.compared) flow_.compared(plan_, {});
     return result;
   }
   if (made.outcome == collective::Session::Outcome::differs)
@@ -556,7 +493,8 @@ std::map<std::string, double> CollectiveSynchronizer::metrics() const {
 }
 
 std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {
-  if (spoiled_) throw Unavailable("the members' states differ, so that none of them is saved");
+  if (flow_.is_spoiled())
+    throw Unavailable("the members' states differ, so that none of them is saved");
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   const auto& names = assembly_.optimizer->slot_names();
   assembly_.copies.resize(1 + names.size());

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "common/threads/mutex.h"
+#include "trainer/collective/member_flow.h"
 #include "trainer/collective/wire_session.h"
 #include "trainer/compute/engine_group.h"
 #include "trainer/group/identity.h"
 #include "trainer/group/membership.h"
 #include "trainer/group/rendezvous_client.h"
 #include "trainer/loop/batches/replica_gradients.h"
+#include "trainer/loop/synchronizers/group_wait.h"
 #include "trainer/loop/synchronizers/step_times.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/loop/training.h"
@@ -24,7 +26,7 @@ namespace muster::loop {
 // The state that a member reports with each heartbeat. Thread-safe.
 class MemberReport {
  public:
-  void change(const std::function<void(MemberState&)>& change);
+  void set(const MemberState& state);
   void leave();  // asks an elastic group to continue without this member
   void fill(PeerMessage& message) const;
 
@@ -38,20 +40,15 @@ class MemberReport {
 // over all of them.
 class CollectiveSynchronizer : public Synchronizer {
  public:
-  struct Setup {
+  struct Setup : GroupWait::Setup {
     uint64_t incarnation = 0;  // the incarnation in our Hello
     std::filesystem::path storage;
     std::string host;          // our address or name, to which other members can connect
     group::PortRange ports;    // the ports on which we listen for members
     group::Identity identity;  // the identity of all members
-    std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
     // Rank 0: whether a checkpoint will be due at a position, if training does not end there.
     std::function<bool(const checkpoint::Position&)> saves_at;
     std::function<void()> states_differ;  // rank 0: called when members' states have differed
-    // Other ranks: whether training is over, for when the rendezvous, which would tell it, is gone.
-    std::function<bool()> finished_without_us = [] { return false; };
-    // How long a rendezvous may leave us without an answer.
-    std::chrono::milliseconds patience = group::RendezvousClient::kPatience;
   };
 
   // The references must outlive the synchronizer. `client` reports the content of `report`.
@@ -59,14 +56,15 @@ class CollectiveSynchronizer : public Synchronizer {
                          Setup setup);
   ~CollectiveSynchronizer() override;
 
-  // Waits for a generation, without a limit as long as the rendezvous answers. Throws Invalid if
-  // the group has failed or rejects us, and Unavailable if the rendezvous is gone for good. step()
-  // throws the same errors while it waits for other members.
+  // Waits for a generation as GroupWait::wait() does, with its errors. step() throws the same
+  // errors while it waits for other members.
   bool start(std::stop_token stop) override;
-  bool has_next() override { return !finished_ && !assembly_.workload->finished(position()); }
+  bool has_next() override {
+    return !group_.finished() && !assembly_.workload->finished(position());
+  }
   StepResult step() override;
   uint64_t generation() const override {
-    return generation_ == 0 ? 0 : std::max(generation_, publishing_);
+    return flow_.generation() == 0 ? 0 : std::max(flow_.generation(), publishing_);
   }
   bool compared() const override { return compared_; }
   void evaluated(const checkpoint::Evaluations& evaluations) override;
@@ -81,13 +79,10 @@ class CollectiveSynchronizer : public Synchronizer {
   std::map<std::string, double> metrics() const;
 
  private:
-  bool is_news(const GroupView& view) const;
-  int place_in(const CollectivePlan& plan) const;  // -1: none
+  void report();
   void settle();
   void take(const compute::LossSums& sums, const collective::Note& note);
-  bool is_outdated(const CollectivePlan& plan, int place) const;
   void prepare(const CollectivePlan& plan, int place);
-  void fail(uint64_t generation);
   std::string prepare_memory(const CollectivePlan& plan, int place);
   std::string prepare_wire(const CollectivePlan& plan, int place);
   void fill(const CollectivePlan& plan, std::span<float> parameters,
@@ -113,40 +108,30 @@ class CollectiveSynchronizer : public Synchronizer {
   group::RendezvousClient& client_;
   MemberReport& report_;
   const Setup setup_;
+  GroupWait group_;
   ReplicaGradients gradients_;
   const compute::Engine::OnComplete on_complete_ = [this](size_t end) { hosted_->complete(end); };
   std::unique_ptr<compute::EngineGroup> engine_group_;  // null until GPUs are linked
   std::unique_ptr<collective::Session> session_;
   // session_ as a HostSession; null if GPUs hold the state.
   collective::HostSession* hosted_ = nullptr;
-  // The next three members belong to generation prepared_: the session, if members share memory and
-  // we provide the state; or the TCP group.
+  // The next three members belong to the generation that we have prepared for: the session, if
+  // members share memory and we provide the state; or the TCP group.
   std::unique_ptr<collective::Session> next_;
   std::unique_ptr<collective::WireGroup> wire_;
   collective::WireSession::State wire_state_;
-  uint64_t generation_ = 0;  // generation of session_
+  collective::MemberFlow flow_;  // its generation is that of session_
   uint64_t publishing_ = 0;
-  uint64_t prepared_ = 0;
   uint64_t revision_ = 0;  // revision of the last view seen
-  uint64_t failed_ = 0;    // the last generation that we could not join
-  uint64_t refused_ = 0;   // the incarnation whose memory we last failed to use
-  int failed_links_ = 0;   // number of failed links in a row
   CollectivePlan plan_;    // plan of session_
   bool compared_ = true;
-  // The number of comparisons in a row in which our state differed from that of most members. A
-  // comparison on entry without a difference does not reset it, because all members have just read
-  // the same checkpoint.
-  int odd_in_a_row_ = 0;
-  std::string fault_;     // why this process will leave at the next generation; "": it stays
-  bool spoiled_ = false;  // the session's state differs from that of other members
+  std::string fault_;  // why this process will leave at the next generation; "": it stays
   checkpoint::Position position_after_;  // the position after the step under way
-  bool settled_ = false;
   // The sums and the note of a step that we may have left before its end.
   compute::LossSums last_sums_;
   collective::Note last_note_;
   collective::Note note_;  // the evaluations of position()
   StepTimes step_times_;
-  bool finished_ = false;
   std::stop_token stop_;
   std::vector<ReplicaGradients::Target> targets_;  // targets of session_
   std::vector<compute::LossSums> sums_;            // sums of each of our logical replicas

@@ -133,8 +133,8 @@ std::unique_ptr<ps::MemberMemory> make_memory(const Assembly& assembly,
 
 PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& client, Setup setup)
     : assembly_(assembly),
-      client_(client),
       setup_(std::move(setup)),
+      group_(client, setup_),
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
       memory_(make_memory(assembly, setup_)),
       own_(memory_ ? 0 : 2 * assembly.engine->layout().size()),
@@ -146,7 +146,12 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& clie
                                 setup_.shards),
           static_cast<uint32_t>(setup_.rank), assembly.spec().policy,
           [this](const ps::LinkEnd& end) { return connect(end); }, memory_.get(),
-          assembly.spec().backup_workers > 0) {
+          assembly.spec().backup_workers > 0),
+      progress_({sync_,
+                 [this](uint64_t step, checkpoint::Position& position) {
+                   return advance_to(step, position);
+                 },
+                 assembly.workload->whole_epochs()}) {
   take_memory();
 }
 
@@ -169,34 +174,16 @@ std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) c
 
 ps::Exchange::Watch PsSynchronizer::watch() const {
   return {stop_, [this] {
-            WatchedWork::beat();
-            const GroupView view = client_.require_view(group::RendezvousClient::kPatience);
-            return ps::left_behind(view, generation_) || setup_.finished_without_us();
+            return group_.is_over(
+                [this](const GroupView& view) { return ps::left_behind(view, generation_); });
           }};
-}
-
-// Returns nothing if training has finished without us.
-std::optional<GroupView> PsSynchronizer::wait_for_generation() const {
-  const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
-  for (;;) {
-    if (setup_.finished_without_us()) return std::nullopt;
-    const GroupView view = client_.wait(formed, stop_, kGlance, group::RendezvousClient::kPatience);
-    if (setup_.rethrow_failure) setup_.rethrow_failure();
-    if (stop_.stop_requested() || formed(view)) return view;
-  }
 }
 
 bool PsSynchronizer::start(std::stop_token stop) {
   stop_ = stop;
+  const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
   group::Backoff backoff(milliseconds(20), milliseconds(500));
-  while (!stop.stop_requested()) {
-    const std::optional<GroupView> view = wait_for_generation();
-    if (stop.stop_requested()) return false;
-    if (view && view->phase() == GroupView::FAILED)
-      throw Invalid("the group has failed: " + view->message(),
-                    static_cast<int>(view->exit_code()));
-    finished_ = !view || view->phase() == GroupView::FINISHED;
-    if (finished_) return true;
+  while (const auto view = group_.wait(formed, stop)) {
     generation_ = view->generation();
     under_way_ = false;
     addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
@@ -209,55 +196,24 @@ bool PsSynchronizer::start(std::stop_token stop) {
     gradients_.load(parameters_);
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
     if (result.outcome == ps::Exchange::Outcome::ok) {
-      settle(*view, result);
+      progress_.aligned(*view, result, mutable_position());
       return true;
     }
     exchange_.close();
     std::this_thread::sleep_for(backoff.next());
   }
-  return false;
-}
-
-// Sets the position to that of our parameters, which are those of result.step. The steps of a
-// generation count from its base.
-void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
-  checkpoint::Position& position = mutable_position();
-  const bool again = view.generation() == position_generation_;
-  checkpoint::EpochSums sums = again ? position.sums : ps::from_messages(view.sums());
-  const uint64_t step = again ? position.step : view.step();  // the sums' step
-  position_generation_ = view.generation();
-  position = ps::from_message(view.base());
-  if (!sync_) {
-    position.epoch = std::max(position.epoch, sums.newest().number);
-    position.sums = sums;
-    return go_on(result);
-  }
-  const uint64_t epoch = advance_to(result.step, position);
-  // Our push was accepted and only the answer was lost; or, with backup workers, the other members
-  // have completed a step on all shards that one shard had already made with our gradient.
-  if (result.step == step + 1) sums.add(epoch, result.sums);
-  position.sums = sums;
-}
-
-// Async: sets the next work.
-void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
-  checkpoint::Position& position = mutable_position();
-  position.step = result.step;
-  position.sums.add(position.epoch, result.sums);
-  ticket_ = result.ticket;
-  finished_ = result.finished;
-  if (finished_) position.epoch = assembly_.workload->whole_epochs();
+  return group_.finished();
 }
 
 bool PsSynchronizer::has_next() {
   const Workload& workload = *assembly_.workload;
-  if (finished_ || workload.is_stopped(position())) return false;
+  if (group_.finished() || workload.is_stopped(position())) return false;
   if (sync_) {
     if (workload.finished(position())) return false;
     work_ = work_of({devices_.node.begin});
     return true;
   }
-  if (!ticket_) return false;
+  if (!progress_.ticket()) return false;
   work_ = work_of({});
   mutable_position().epoch = work_.epoch();
   return true;
@@ -265,7 +221,7 @@ bool PsSynchronizer::has_next() {
 
 Work PsSynchronizer::work_of(const Turn& turn) const {
   const Workload& workload = *assembly_.workload;
-  return sync_ ? workload.part_of(position(), turn) : workload.ticket(*ticket_, turn);
+  return sync_ ? workload.part_of(position(), turn) : workload.ticket(*progress_.ticket(), turn);
 }
 
 compute::LossSums PsSynchronizer::compute_gradients() {
@@ -295,12 +251,7 @@ Synchronizer::StepResult PsSynchronizer::step() {
       result.state = State::rejoin;
       return result;
   }
-  if (!sync_) {
-    go_on(exchanged);
-    return result;
-  }
-  mutable_position().sums.add(work_.epoch(), result.sums);
-  advance_to(exchanged.step, mutable_position());
+  progress_.stepped(exchanged, work_.epoch(), mutable_position());
   return result;
 }
 

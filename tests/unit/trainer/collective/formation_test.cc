@@ -108,6 +108,30 @@ class FormationTest : public ::testing::Test {
   }
 };
 
+TEST_F(FormationTest, AnnouncesThePlanAndThenThatItRunsButInNoViewThatHasEnded) {
+  const auto view_of = [](GroupView::Phase phase, const Formation& formation) {
+    GroupView view;
+    view.set_phase(phase);
+    formation.announce(view);
+    return view;
+  };
+  const Formation planned = gathered(setup(1), registry_of({Said{8, 5}}));
+  const GroupView told = view_of(GroupView::FORMING, planned);
+  EXPECT_EQ(told.phase(), GroupView::FORMING);
+  EXPECT_EQ(told.generation(), 0u);
+  EXPECT_EQ(told.collective().generation(), kGeneration);
+  Formation complete = announced(setup(1), registry_of({Said{8, 5}}));
+  Said prepared{8, 5};
+  prepared.prepared = kGeneration;
+  complete.look(registry_of({prepared}), kBegin);
+  ASSERT_EQ(complete.next(), Next::run);
+  const GroupView runs = view_of(GroupView::FORMING, complete);
+  EXPECT_EQ(runs.phase(), GroupView::RUNNING);
+  EXPECT_EQ(runs.generation(), kGeneration);
+  for (const auto phase : {GroupView::FINISHED, GroupView::FAILED})
+    EXPECT_EQ(view_of(phase, complete).phase(), phase);
+}
+
 TEST_F(FormationTest, WaitsForAllMembersAndUntilTheyHaveSettled) {
   EXPECT_EQ(gathered(setup(2), registry_of({Said{}})).next(), Next::gather);
   EXPECT_EQ(gathered(setup(2), registry_of({Said{}, Said{8, 5, false}})).next(), Next::gather);

@@ -69,5 +69,22 @@ TEST(PlanTest, WhatCannotIsNamed) {
   }
 }
 
+TEST(PlanTest, KnowsItsMembersByTheirIncarnation) {
+  CollectivePlan two = plan(2, 2, 0);
+  two.mutable_members(0)->set_incarnation(7);
+  two.mutable_members(1)->set_incarnation(9);
+  EXPECT_EQ(place_of(two, 7), 0);
+  EXPECT_EQ(place_of(two, 9), 1);
+  EXPECT_EQ(place_of(two, 8), -1);
+}
+
+TEST(PlanTest, TheSourceHoldsTheStateAndWhoeverHasIt) {
+  CollectivePlan three = plan(3, 3, 1);
+  three.mutable_members(2)->set_has_state(true);
+  EXPECT_FALSE(holds_state(three, 0));
+  EXPECT_TRUE(holds_state(three, 1));
+  EXPECT_TRUE(holds_state(three, 2));
+}
+
 }  // namespace
 }  // namespace muster::collective

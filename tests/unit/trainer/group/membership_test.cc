@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "tests/unit/common/temporary_folder.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/group/address.h"
 #include "trainer/group/tf_config.h"
 
@@ -186,6 +187,13 @@ TEST(MembershipTest, ReadsATfConfigThatIsTooLongForAVariableFromAFile) {
     EXPECT_THAT(error.what(), testing::StartsWith("MUSTER_TF_CONFIG: "));
     EXPECT_EQ(error.exit_code(), kBadConfig);
   }
+}
+
+TEST(MembershipTest, HasTheIdentityOfTheFolderThatItIsTold) {
+  EXPECT_FALSE(parse_membership({}).identity);
+  const test::TemporaryFolder folder;
+  write_key_pair(folder.path(), make_key_pair());
+  EXPECT_TRUE(parse_membership({{"MUSTER_TLS", folder.path()}}).identity);
 }
 
 TEST(MembershipTest, ListensForMembersAtThePortsThatItIsTold) {

@@ -15,7 +15,8 @@ TEST(PositionTest, ComesBackFromItsMessageAsItWas) {
   position.optimizer_t = 119;
   position.outstanding = {3, 5};
   position.sums.add(1, compute::testing::classified(1.25, 3, 32));
-  position.evaluations = {2, checkpoint::Best{0.1, 100, 1}, 1, {}, checkpoint::Best{0.2, 120, 2}};
+  position.evaluations = {2,  checkpoint::Best{0.1, 100, 1}, 1,
+                          {}, checkpoint::Best{0.2, 120, 2}, 118};
   const checkpoint::Position found = from_message(to_message(position));
   EXPECT_EQ(found.step, position.step);
   EXPECT_EQ(found.epoch, position.epoch);

@@ -535,5 +535,34 @@ TEST_F(AsynchronousStandbyTest, KnowsWhichWorkIsDone) {
   EXPECT_THAT(standby_.shard().tickets().outstanding(), testing::Not(testing::Contains(0)));
 }
 
+// What shard 0 alone may have is handed out once more, and nothing else.
+TEST_F(AsynchronousStandbyTest, HandsOutInItsPlaceWhatIsNotDone) {
+  const auto first_ticket = [&](HostedShard& shard) {
+    PushHeader pull;
+    pull.generation = shard.shard().generation();
+    pull.sequence = ++sequence_;
+    answers_.clear();
+    shard.shard().pull(1, pull, answers_);
+    return answers_.back().header.ticket;
+  };
+  const auto ticket_after = [&](HostedShard& shard, uint64_t ticket) {
+    answers_.clear();
+    push(shard, 0, ++sequence_, ticket);
+    pump();
+    return answers_.back().header.ticket;
+  };
+  couple();
+  EXPECT_EQ(first_ticket(serving_), 0u);
+  for (const uint64_t ticket : {0, 1, 2, 3}) EXPECT_EQ(ticket_after(serving_, ticket), ticket + 1);
+  EXPECT_EQ(standby_.shard().tickets().next(), 4u);
+  open(standby_, 2, OpenRequest::KEEP, 0, false);
+  std::vector<uint64_t> rest;
+  for (auto next = first_ticket(standby_); next; next = ticket_after(standby_, *next))
+    rest.push_back(*next);
+  EXPECT_THAT(rest, testing::ElementsAre(3, 4, 5, 6, 7, 8, 9));
+  first_ticket(standby_);
+  EXPECT_TRUE(standby_.shard().tickets().finished());
+}
+
 }  // namespace
 }  // namespace muster::ps

@@ -100,7 +100,7 @@ void ChiefProcess::advance() {
       return formation_.fenced(newest ? newest->generation : 0);
     }
     case Next::announce:
-      update([&](GroupView& view) { *view.mutable_collective() = formation_.plan(); });
+      update([&](GroupView& view) { formation_.announce(view); });
       tell("announces generation", formation_.plan().generation());
       changed_ = true;
       return formation_.announced();
@@ -118,12 +118,7 @@ checkpoint::Position ChiefProcess::resume_at(const checkpoint::Position& positio
 void ChiefProcess::open() {
   const CollectivePlan& plan = formation_.plan();
   job_.opened(plan);
-  update([&](GroupView& view) {
-    if (view.phase() == GroupView::FINISHED) return;
-    *view.mutable_collective() = plan;
-    view.set_generation(plan.generation());
-    view.set_phase(GroupView::RUNNING);
-  });
+  update([&](GroupView& view) { formation_.announce(view); });
   tell("opened the group's generation", plan.generation());
   formation_.running();
   changed_ = true;

@@ -4,42 +4,23 @@
 
 #include "common/error.h"
 #include "proto/muster/parameter_server.pb.h"
+#include "trainer/collective/plan.h"
 #include "trainer/group/position.h"
 
 namespace muster::collective::protocol {
 
 Member::Member(SimulatedJob& job, const Process& process)
-    : job_(job), process_(process), client_(job, process) {}
+    : job_(job), process_(process), client_(job, process), flow_(process.incarnation()) {}
 
 void Member::attend() {
   PeerMessage message;
-  *message.mutable_member() = report_;
+  *message.mutable_member() = flow_.report();
   message.set_leaving(leaving_);
   client_.act(std::move(message));
 }
 
-int Member::place_in(const CollectivePlan& plan) const {
-  for (int place = 0; place < plan.members_size(); ++place)
-    if (plan.members(place).incarnation() == process_.incarnation()) return place;
-  return -1;
-}
-
 bool Member::left_out() const {
-  const CollectivePlan& plan = view().collective();
-  return leaving_ && at_ == At::outside && plan.generation() > generation_ && place_in(plan) < 0;
-}
-
-bool Member::is_news() const {
-  if (view().phase() == GroupView::FINISHED) return true;
-  const CollectivePlan& plan = view().collective();
-  if (plan.generation() <= generation_ || place_in(plan) < 0) return false;
-  return plan.generation() != prepared_ ||
-         (view().phase() == GroupView::RUNNING && view().generation() == prepared_ &&
-          barred_ != prepared_);
-}
-
-bool Member::is_over(uint64_t generation) const {
-  return view().phase() != GroupView::RUNNING || view().generation() != generation;
+  return leaving_ && at_ == At::outside && lets_go(view(), process_.incarnation());
 }
 
 bool Member::has_next() const {
@@ -49,15 +30,15 @@ bool Member::has_next() const {
 bool Member::ready() const {
   switch (at_) {
     case At::outside:
-      return is_news();
+      return flow_.next(view()) != MemberFlow::Next::wait;
     case At::joining:
       return end_->broken() || wire_state_.buffers[0].size() > 0 || !end_->arrived_state().empty();
     case At::between:
       return true;
     case At::stepping:
-      return session_->ready() || is_over(generation_);
+      return session_->ready() || is_over();
     case At::trained:
-      return is_over(generation_);
+      return is_over();
     case At::finished:
       return false;
   }
@@ -75,7 +56,7 @@ void Member::act() {
         at_ = At::trained;
         return;
       }
-      if (is_over(generation_)) return start();
+      if (is_over()) return start();
       session_->begin(position_);
       at_ = At::stepping;
       if (session_->outcome() == SimulatedSession::Outcome::over) start();
@@ -106,23 +87,17 @@ void Member::start() {
 }
 
 void Member::settle() {
-  if (!session_ || settled_) return;
+  if (!flow_.is_inside()) return;
   const uint64_t step = session_->settle();
-  settled_ = true;
   State state = job_.books().empty();
   session_->copy(state);
-  if (step == position_.step + 1) {
+  if (flow_.made_step_after(position_.step, step)) {
     advance(state);
   } else {
     state.position = position_;
-    job_.books().check(process_.name() + " settles and", generation_, state);
-    if (step != position_.step)
-      throw Violation(process_.name() + " is at step " + std::to_string(position_.step) +
-                      ", its session at " + std::to_string(step));
+    job_.books().check(process_.name() + " settles and", generation(), state);
   }
-  report_.set_generation(generation_);
-  *report_.mutable_position() = group::to_message(position_);
-  report_.set_settled(true);
+  flow_.settled(group::to_message(position_));
   report();
 }
 
@@ -135,7 +110,7 @@ void Member::advance(const State& state) {
   job_.books().workload(replicas_).advance(position_);
   State now = state;
   now.position = position_;
-  job_.books().stepped(process_.name(), generation_, now);
+  job_.books().stepped(process_.name(), generation(), now);
   job_.tell(process_.id(), "has step", position_.step);
 }
 
@@ -147,31 +122,28 @@ State Member::copy() {
 }
 
 void Member::look() {
-  if (view().phase() == GroupView::FINISHED) {
-    at_ = At::finished;
-    return;
-  }
   const CollectivePlan& plan = view().collective();
-  const int place = place_in(plan);
-  if (plan.generation() != prepared_) return prepare(plan, place);
-  enter(plan, place);
+  switch (flow_.next(view())) {
+    case MemberFlow::Next::end:
+      at_ = At::finished;
+      return;
+    case MemberFlow::Next::prepare:
+      return prepare(plan, flow_.place_in(plan));
+    case MemberFlow::Next::enter:
+      return enter(plan, flow_.place_in(plan));
+    case MemberFlow::Next::wait:
+      return;
+  }
 }
 
-// As CollectiveSynchronizer does; what is asked for may be what we said before the last steps.
+// As CollectiveSynchronizer does.
 void Member::prepare(const CollectivePlan& plan, int place) {
   memory_.reset();
   end_.reset();
+  if (flow_.is_outdated(plan, position_.step)) return fail(plan.generation());
   std::string endpoint;
-  const bool source = place == static_cast<int>(plan.source());
-  prepared_ = plan.generation();
-  if (plan.content() == CollectivePlan::KEEP && (source || plan.members(place).has_state()) &&
-      (!session_ || plan.position().step() != position_.step)) {
-    barred_ = plan.generation();
-    report_.set_failed(plan.generation());
-    return report();
-  }
   if (plan.shared_memory()) {
-    if (source) {
+    if (place == static_cast<int>(plan.source())) {
       const auto replicas = static_cast<int>(plan.replicas());
       const State state = fill(plan);
       memory_ = SharedState::make(job_.books().shape(plan.members_size(), replicas),
@@ -187,13 +159,17 @@ void Member::prepare(const CollectivePlan& plan, int place) {
     }
   } else {
     wire_state_ = {{}, {{}, {}}};
-    if (source || plan.members(place).has_state()) wire_state_ = fill(plan);
+    if (holds_state(plan, place)) wire_state_ = fill(plan);
     end_ = std::make_unique<WireEnd>(job_, process_.id(), plan.generation(), plan.members_size(),
                                      place);
     endpoint = "here";
   }
-  report_.set_prepared(prepared_);
-  report_.set_endpoint(endpoint);
+  flow_.prepared(plan.generation(), endpoint);
+  report();
+}
+
+void Member::fail(uint64_t generation) {
+  flow_.failed(generation);
   report();
 }
 
@@ -215,7 +191,7 @@ void Member::enter(const CollectivePlan& plan, int place) {
   end_->connect(plan);
   if (place == static_cast<int>(plan.source()))
     for (int other = 0; other < plan.members_size(); ++other)
-      if (other != place && !plan.members(other).has_state()) end_->send_state(other, wire_state_);
+      if (!holds_state(plan, other)) end_->send_state(other, wire_state_);
   at_ = At::joining;
 }
 
@@ -230,28 +206,20 @@ void Member::open(const CollectivePlan& plan, int place) {
       memory_ = SharedState::open(
           job_.books().shape(plan.members_size(), static_cast<int>(plan.replicas())),
           {offer.pid(), offer.fd(), offer.nonce()});
-      refused_ = 0;
     }
     entered(plan,
             std::make_unique<SharedSimulatedSession>(job_.books(), std::move(memory_), place));
   } catch (const Invalid&) {
-    const uint64_t source = plan.members(static_cast<int>(plan.source())).incarnation();
-    if (std::exchange(refused_, source) == source) report_.set_unshared(source);
-    barred_ = plan.generation();
-    report_.set_failed(plan.generation());
-    report();
+    flow_.memory_refused(view(), plan);
+    fail(plan.generation());
   }
 }
 
 void Member::join() {
-  const uint64_t generation = joined_.generation();
   if (end_->broken()) {
     end_.reset();
-    barred_ = generation;
-    report_.set_failed(generation);
-    report();
     at_ = At::outside;
-    return;
+    return fail(joined_.generation());
   }
   if (wire_state_.buffers[0].empty()) {
     const auto& arrived = end_->arrived_state();
@@ -266,26 +234,23 @@ void Member::join() {
 
 void Member::entered(const CollectivePlan& plan, std::unique_ptr<SimulatedSession> session) {
   session_ = std::move(session);
-  generation_ = plan.generation();
-  settled_ = false;
+  flow_.entered(plan.generation());
   replicas_ = static_cast<int>(plan.replicas());
   position_ = group::from_message(plan.position());
   at_ = At::between;
   std::optional<uint64_t> checkpoint;
   if (plan.content() == CollectivePlan::RESTORE)
     checkpoint = checkpoint::FolderName::parse(plan.checkpoint())->generation;
-  job_.books().entered(process_.name(), generation_, replicas_, copy(),
+  job_.books().entered(process_.name(), generation(), replicas_, copy(),
                        plan.content() == CollectivePlan::KEEP, checkpoint);
-  report_.set_generation(generation_);
-  report_.set_settled(false);
   report();
 }
 
 bool Member::ready_to_watch() const {
-  if (at_ == At::joining) return !end_->broken() && is_over(joined_.generation());
+  if (at_ == At::joining) return !end_->broken() && !runs(view(), joined_.generation());
   if (at_ != At::stepping) return false;
   auto* const wire = dynamic_cast<WireSimulatedSession*>(session_.get());
-  return wire && !wire->end().broken() && is_over(generation_);
+  return wire && !wire->end().broken() && is_over();
 }
 
 void Member::watch() {

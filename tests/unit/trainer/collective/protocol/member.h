@@ -5,11 +5,11 @@
 #include "tests/unit/trainer/collective/protocol/simulated_job.h"
 #include "tests/unit/trainer/collective/protocol/simulated_session.h"
 #include "tests/unit/trainer/simulation/simulated_client.h"
+#include "trainer/collective/member_flow.h"
 
 namespace muster::collective::protocol {
 
-// A member's training loop, as loop::CollectiveSynchronizer and loop::train run it, and what it
-// reports.
+// A member's training loop, as loop::CollectiveSynchronizer and loop::train run it.
 class Member {
  public:
   enum class At {
@@ -41,22 +41,21 @@ class Member {
   // Between two steps, and not after the last.
   bool has_next() const;
   bool leaving() const { return leaving_; }
-  // A generation runs, or is about to, that is without us.
+  // We want to leave, and may.
   bool left_out() const;
   const SimulatedClient& client() const { return client_; }
-  uint64_t generation() const { return generation_; }
+  uint64_t generation() const { return flow_.generation(); }
   const checkpoint::Position& position() const { return position_; }
   State copy();
 
  private:
   const GroupView& view() const { return client_.view(); }
-  int place_in(const CollectivePlan& plan) const;
-  bool is_news() const;
-  bool is_over(uint64_t generation) const;
+  bool is_over() const { return !runs(view(), generation()); }
   void look();
   void settle();
   void advance(const State& state);
   void prepare(const CollectivePlan& plan, int place);
+  void fail(uint64_t generation);
   State fill(const CollectivePlan& plan);
   void enter(const CollectivePlan& plan, int place);
   void open(const CollectivePlan& plan, int place);
@@ -69,20 +68,15 @@ class Member {
   SimulatedJob& job_;
   const Process& process_;
   SimulatedClient client_;
-  MemberState report_;
+  MemberFlow flow_;
   bool leaving_ = false;
   At at_ = At::outside;
   std::unique_ptr<SimulatedSession> session_;
-  std::unique_ptr<SharedState> memory_;  // of prepared_
+  std::unique_ptr<SharedState> memory_;  // of the generation that we have prepared for
   std::unique_ptr<WireEnd> end_;         // likewise
   State wire_state_;
   CollectivePlan joined_;  // what we join
-  uint64_t generation_ = 0;
-  uint64_t prepared_ = 0;
-  uint64_t barred_ = 0;   // the generation that we could not enter
-  uint64_t refused_ = 0;  // the incarnation whose memory we could not use the last time
   int replicas_ = 1;
-  bool settled_ = false;
   checkpoint::Position position_;
 };
 

@@ -63,6 +63,15 @@ std::vector<compute::Range> ranges_of(SimulatedJob& job) {
   return ranges;
 }
 
+MemberProgress::Setup progress_of(SimulatedJob& job) {
+  const uint64_t epoch = job.books().tickets_per_epoch();
+  const auto advance = [epoch](uint64_t step, checkpoint::Position& position) {
+    position.step = step;
+    return step == 0 ? 0 : (step - 1) / epoch;
+  };
+  return {job.setting().sync, advance, job.books().total() / epoch};
+}
+
 }  // namespace
 
 Member::Member(SimulatedJob& job, int id, uint32_t rank)
@@ -72,7 +81,8 @@ Member::Member(SimulatedJob& job, int id, uint32_t rank)
       exchange_(
           ranges_of(job), rank, job.setting().sync ? SyncPolicy::sync : SyncPolicy::async,
           [this](const LinkEnd& end) { return connect(end); }, nullptr, job.setting().backups > 0),
-      parameters_(job.books().range(job.setting().shards - 1).end) {}
+      parameters_(job.books().range(job.setting().shards - 1).end),
+      progress_(progress_of(job)) {}
 
 Member::~Member() {
   exchange_.close();
@@ -120,43 +130,46 @@ void Member::leave() {
 
 void Member::enter(const GroupView& view) {
   generation_ = view.generation();
+  entered_ = view;
   state_ = State::aligning;
   exchange_.connect(generation_, serving_of(view, job_.setting().shards));
   exchange_.begin_align(parameters_);
 }
 
+uint64_t Member::next_ticket() const {
+  return job_.setting().sync ? position_.step : progress_.ticket().value_or(0);
+}
+
 void Member::compute() {
-  const uint64_t ticket = job_.setting().sync ? step_ : ticket_.value_or(0);
-  gradient_ = job_.books().gradient(rank_, step_, ticket, parameters_);
+  const uint64_t step = position_.step;
+  const uint64_t ticket = next_ticket();
+  gradient_ = job_.books().gradient(rank_, step, ticket, parameters_);
   if (!job_.setting().sync) job_.books().count_push(ticket);
   state_ = State::pushing;
-  exchange_.begin_step(step_, ticket, job_.books().sums(rank_, step_, ticket), gradient_,
+  exchange_.begin_step(step, ticket, job_.books().sums(rank_, step, ticket), gradient_,
                        parameters_);
 }
 
 void Member::look(const GroupView& view) {
   changed_ = false;
   if (const auto result = exchange_.poll()) {
-    if (result->outcome == Exchange::Outcome::ok) return settle(*result, view);
+    if (result->outcome == Exchange::Outcome::ok) return settle(*result);
     return leave();
   }
   if (left_behind(view, generation_)) leave();
 }
 
-void Member::settle(const Exchange::Result& result, const GroupView& view) {
-  // Rank 0 continues from the announced sums.
-  const bool first = rank_ == 0 && view.generation() == generation_ &&
-                     std::exchange(position_generation_, generation_) != generation_;
-  step_ = result.step;
-  ticket_ = result.ticket;
-  const bool finished = job_.setting().sync ? step_ >= job_.books().total() : !ticket_.has_value();
+void Member::settle(const Exchange::Result& result) {
+  if (state_ == State::aligning)
+    progress_.aligned(entered_, result, position_);
+  else
+    progress_.stepped(result, next_ticket() / job_.books().tickets_per_epoch(), position_);
+  const bool finished =
+      job_.setting().sync ? step() >= job_.books().total() : !progress_.ticket().has_value();
   state_ = finished ? State::finished : State::ready;
-  job_.tell(id_, finished ? "has finished at step" : "is at step", step_);
-  checkpoint::EpochSums sums = from_messages(view.sums());
-  if (step_ == view.step() + 1)
-    sums.add(view.step() / job_.books().tickets_per_epoch(), result.sums);
-  job_.books().check_parameters("rank " + std::to_string(rank_), step_, parameters_,
-                                first ? &sums : nullptr);
+  job_.tell(id_, finished ? "has finished at step" : "is at step", step());
+  job_.books().check_parameters("rank " + std::to_string(rank_), step(), parameters_,
+                                rank_ == 0 ? &position_.sums : nullptr);
 }
 
 bool Member::receive(int stream, const Message& message) {

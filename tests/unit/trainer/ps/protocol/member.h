@@ -2,10 +2,11 @@
 
 #include <map>
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "tests/unit/trainer/ps/protocol/simulated_job.h"
 #include "trainer/ps/member/exchange.h"
+#include "trainer/ps/member/member_progress.h"
 
 namespace muster::ps::protocol {
 
@@ -30,7 +31,7 @@ class Member {
 
   State state() const { return state_; }
   uint64_t generation() const { return generation_; }
-  uint64_t step() const { return step_; }
+  uint64_t step() const { return position_.step; }
   // Called when the group has changed: starts again.
   void leave();
 
@@ -40,7 +41,8 @@ class Member {
   void enter(const GroupView& view);
   void compute();
   void look(const GroupView& view);
-  void settle(const Exchange::Result& result, const GroupView& view);
+  void settle(const Exchange::Result& result);
+  uint64_t next_ticket() const;
 
   SimulatedJob& job_;
   const int id_;
@@ -52,9 +54,9 @@ class Member {
   State state_ = State::outside;
   bool changed_ = false;  // a link, since we last looked
   uint64_t generation_ = 0;
-  uint64_t position_generation_ = 0;  // that step_ is of
-  uint64_t step_ = 0;
-  std::optional<uint64_t> ticket_;
+  GroupView entered_;  // the view with which we entered it
+  MemberProgress progress_;
+  checkpoint::Position position_;
 };
 
 }  // namespace muster::ps::protocol
