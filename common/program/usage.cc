@@ -1,18 +1,46 @@
 #include "common/program/usage.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "common/documents/problem.h"
 #include "common/text/nearest.h"
 
 namespace muster {
 
+namespace {
+
+// What other programs call our commands.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"train", "run"},    {"start", "run"}, {"apply", "submit"},    {"create", "submit"},
+    {"get", "list"},     {"ls", "list"},   {"describe", "status"}, {"check", "validate"},
+    {"cancel", "stop"},  {"kill", "stop"}, {"remove", "delete"},   {"pause", "suspend"},
+    {"infer", "predict"}};
+
+std::string command_meant(const std::string& word, const std::vector<std::string>& commands) {
+  if (std::string hint = did_you_mean(word, commands); !hint.empty()) return hint;
+  std::vector<std::string> others;
+  for (const auto& [other, command] : kOtherNames)
+    if (std::ranges::find(commands, command) != commands.end()) others.emplace_back(other);
+  const std::string near = nearest(word, others);
+  const auto found =
+      std::ranges::find(kOtherNames, near, &std::pair<const char*, const char*>::first);
+  return found == std::end(kOtherNames) ? "" : std::string("did you mean ") + found->second + "?";
+}
+
+// The suggestion comes first, because the list of what is possible may be long.
+std::string refusal(const std::string& hint, const std::string& expected, const std::string& word) {
+  return (hint.empty() ? "expected " : hint + " Expected ") + expected + ", found \"" + word + "\"";
+}
+
+}  // namespace
+
 std::string unknown_command(const std::vector<std::string>& words,
                             const std::vector<std::string>& commands) {
   if (words.empty() || words.front().starts_with('-')) return "";
-  const std::string hint = did_you_mean(words.front(), commands);
-  return "expected one of the commands " + join(commands) + ", found \"" + words.front() + "\"" +
-         (hint.empty() ? "" : "; " + hint);
+  return refusal(command_meant(words.front(), commands), "one of the commands " + join(commands),
+                 words.front());
 }
 
 namespace {
@@ -36,8 +64,7 @@ std::string unknown_option(const CLI::App& app) {
   const bool is_format = word == "--json" || word == "--yaml";
   if (is_format && std::ranges::find(options, "--output") != options.end())
     hint = "did you mean --output " + word.substr(2) + "?";
-  return "expected an option of " + app.get_name() + ", found \"" + word + "\"" +
-         (hint.empty() ? "" : "; " + hint);
+  return refusal(hint, "an option of " + app.get_name(), word);
 }
 
 }  // namespace

@@ -33,9 +33,9 @@ constexpr const char* kFooter = R"(Examples:
   muster evaluate --checkpoint runs/mnist-mlp
 
 Exit codes: 0 done, 64 wrong command line, 65 malformed input, 69 try again later, 70 internal error,
-73 cannot write, 76 a peer of another job, 78 malformed configuration, 90 the loss is not finite, 91
-trained but not evaluated, 124 the deadline has passed, 129, 130 and 143 interrupted. A failed job ends
-with its failed replica's code.)";
+71 faulty hardware, 72 wrong results on this processor, 73 cannot write, 75 a process hung, 76 a peer of
+another job, 78 malformed configuration, 90 the loss is not finite, 91 trained but not evaluated, 124 the
+deadline has passed, 129, 130 and 143 interrupted. A failed job ends with its failed replica's code.)";
 
 // The options of all commands, and the actions that follow once they are read.
 class Program {
@@ -44,27 +44,28 @@ class Program {
     app_.require_subcommand(1);
     app_.set_version_flag("--version", "muster " MUSTER_VERSION);
     app_.footer(kFooter);
+    // In the order of a first day: on this machine, then on a cluster, then what is rare.
     add_run();
     add_validate();
-    add_render();
     add_status();
     add_logs();
     add_stop();
-    add_scale();
     add_checkpoint();
-    add_submit();
-    add_list();
-    add_delete();
-    add_suspend("suspend", "Stop a job of a cluster after a checkpoint, until it is resumed", true);
-    add_suspend("resume", "Go on with a job of a cluster that was suspended", false);
-    add_crd();
-    add_host();
-    add_convert();
+    add_scale();
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
     add_trainer_command("predict", "What a model says about pictures, or about samples of its data",
                         "muster predict --checkpoint runs/mnist-mlp seven.png --draw drawn");
+    add_submit();
+    add_list();
+    add_suspend("suspend", "Stop a job of a cluster after a checkpoint, until it is resumed", true);
+    add_suspend("resume", "Go on with a job of a cluster that was suspended", false);
+    add_delete();
+    add_convert();
     add_trainer_command("data", "Make a data set", "muster data digits --output digits");
+    add_render();
+    add_crd();
+    add_host();
     add_texts();
     CLI::App* version = app_.add_subcommand("version", "Print the version");
     on(version, [] { return print("muster " MUSTER_VERSION "\n"); });
@@ -78,12 +79,26 @@ class Program {
         std::fprintf(stderr, "muster: %s\n", text.c_str());
         return kUsage;
       }
-      return app_.exit(error) == 0 ? kSuccess : kUsage;
+      if (error.get_exit_code() == 0) return app_.exit(error) == 0 ? kSuccess : kUsage;
+      std::fprintf(stderr, "%s\n", refusal(error).c_str());
+      return kUsage;
     }
     return action_();
   }
 
  private:
+  // Names the command, what is wrong with it, and how it is used.
+  std::string refusal(const CLI::ParseError& error) const {
+    const auto used = app_.get_subcommands();
+    const CLI::App& command = used.empty() ? app_ : *used.front();
+    const std::string name = used.empty() ? "muster" : "muster " + command.get_name();
+    std::string usage = used.empty() ? " COMMAND" : " [OPTIONS]";
+    for (const CLI::Option* option : command.get_options(&CLI::Option::get_positional))
+      usage += " " + option->get_name(true);
+    return name + ": " + error.what() + "\nUsage: " + name + usage + "\n" + name +
+           " --help says more.";
+  }
+
   void on(CLI::App* command, std::function<int()> action) {
     command->callback([this, action = std::move(action)] { action_ = action; });
   }
@@ -229,9 +244,14 @@ class Program {
       });
     } catch (const Invalid& error) {
       if (asked || cluster_.given()) throw;
-      throw Invalid(std::string(error.what()) + "; nor is \"" + job_ +
-                        "\" a directory here with the job.json of a local run",
-                    error.exit_code());
+      throw Invalid(
+          "expected the directory of a run on this machine, or the name of a job of a "
+          "cluster, found \"" +
+              job_ +
+              "\", which is no directory here with a job.json (runs are in runs/NAME, if "
+              "--directory named no other). For a cluster: " +
+              error.what(),
+          error.exit_code());
     }
   }
 

@@ -49,6 +49,22 @@ bool looks_like_job(const Document& document) {
          version.starts_with("muster.dev/") || convert::is_kubeflow_job(document);
 }
 
+// Names what the file is if it is no manifest of a job, and what to do with it; "" if it may be
+// one.
+std::string what_it_is(const Document& document) {
+  const std::string version = text_at(document, "apiVersion"), kind = text_at(document, "kind");
+  if (version.empty() || kind.empty() || kind == "TFJob" || version.starts_with("muster.dev/"))
+    return "";
+  // A typing error of a job is left to the schema.
+  if (kind == "TrainingJob") return "";
+  std::string text = "a " + kind + " (" + version + ")";
+  const bool of_kubeflow = version.find("kubeflow.org/") != std::string::npos;
+  return text + (of_kubeflow
+                     ? "; write a TrainingJob with the same container, as examples/pytorch.yaml "
+                       "does for a PyTorchJob"
+                     : "; `kubectl apply` takes it");
+}
+
 std::string name_of(const Document& document) {
   return string_or(member(document.value(), "metadata"), "name", "");
 }
@@ -91,6 +107,12 @@ std::vector<ManifestObject> read_manifests(const fs::path& file) {
     for (Document& document : parse_documents(read_text(file), source_name(file)))
       objects.push_back({std::move(document)});
   } catch (const Malformed& error) {
+    if (file.extension() == ".py" || file.extension() == ".sh")
+      throw Invalid(
+          source_name(file) +
+              ": expected a manifest, found a script; write a manifest whose container has it "
+              "as its command, as examples/pytorch.yaml has",
+          kBadInput);
     if (file.extension() != ".config") throw;
     throw Malformed(error.where(), error.expected(),
                     error.found() +
@@ -103,6 +125,9 @@ std::vector<ManifestObject> read_manifests(const fs::path& file) {
 }
 
 Document job_manifest(Document document, const std::vector<std::string>& sets) {
+  if (const std::string found = what_it_is(document); !found.empty())
+    throw Invalid(document.locate("kind") + ": kind: expected TrainingJob or TFJob, found " + found,
+                  kBadInput);
   if (convert::is_kubeflow_job(document)) {
     convert::Converted converted = convert::convert_tfjob(document);
     for (const auto& [what, lines] : {std::pair("to be set: ", converted.to_set),

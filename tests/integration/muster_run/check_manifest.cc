@@ -298,7 +298,8 @@ TEST(Validate, looks_at_data_files_that_are_here_and_says_where_they_are_not) {
 TEST(CommandLine, names_a_misspelt_command_and_knows_its_version) {
   const Said misspelt = say(kJob, {"vaildate", "job.yaml"});
   EXPECT_EQ(misspelt.exit_code, kUsage);
-  EXPECT_THAT(misspelt.output, HasSubstr("found \"vaildate\"; did you mean validate?"));
+  EXPECT_THAT(misspelt.output,
+              HasSubstr("did you mean validate? Expected one of the commands run, "));
   const Said version = say(kJob, {"--version"});
   EXPECT_EQ(version.exit_code, kSuccess);
   EXPECT_THAT(version.output, MatchesRegex("muster [0-9]+\\.[0-9]+\\.[0-9]+\n"));

@@ -44,7 +44,7 @@ TEST(Schema, SaysWhatWasExpectedAndFound) {
       {"{type: string, pattern: '^a+$'}", "aab", "matching ^a+$"},
       {"{type: string, pattern: b}", "aab", nullptr},
       {"{type: string, enum: [sync, async]}", "asnyc",
-       "one of sync, async, found \"asnyc\" (a string); did you mean async?"},
+       "did you mean async? Expected one of sync, async, found \"asnyc\" (a string)"},
       {"{type: array, maxItems: 1, items: {type: integer}}", "[1, 2]",
        "a list of at most 1 entry, found a list of 2 entries"},
       {"{type: array, items: {type: integer}}", "[1, x]", "[1]: expected an integer"},
@@ -213,7 +213,7 @@ TEST(UnknownCommand, IsNamedWithAHint) {
     const char* text;
   } cases[] = {
       {{"vaildate", "job.yaml"},
-       "expected one of the commands run, validate, found \"vaildate\"; did you mean validate?"},
+       "did you mean validate? Expected one of the commands run, validate, found \"vaildate\""},
       {{"job.yaml"}, "expected one of the commands run, validate, found \"job.yaml\""},
       {{"--diretory", "x"}, ""},
       {{}, ""},

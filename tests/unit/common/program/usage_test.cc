@@ -32,18 +32,28 @@ TEST(UnknownWord, IsACommandOrAnOption) {
   } cases[] = {
       {{"logs", "job", "--tail", "3"}, "parsed"},
       {{"lgos", "job"},
-       "expected one of the commands logs, data, found \"lgos\"; did you mean logs?"},
+       "did you mean logs? Expected one of the commands logs, data, found \"lgos\""},
       {{"logs", "job", "--tial=3"},
-       "expected an option of logs, found \"--tial\"; did you mean --tail?"},
+       "did you mean --tail? Expected an option of logs, found \"--tial\""},
       {{"logs", "--json", "job"},
-       "expected an option of logs, found \"--json\"; did you mean --output json?"},
+       "did you mean --output json? Expected an option of logs, found \"--json\""},
       {{"logs", "--json"},
-       "expected an option of logs, found \"--json\"; did you mean --output json?"},
+       "did you mean --output json? Expected an option of logs, found \"--json\""},
       {{"data", "digits", "--json"}, "expected an option of digits, found \"--json\""},
       {{"--verison"}, "expected an option of program, found \"--verison\""},
       {{"logs"}, ""},
   };
   for (const auto& item : cases) EXPECT_EQ(said(item.words), item.text) << item.words.front();
+}
+
+TEST(UnknownCommand, IsTakenForWhatOtherProgramsCallOurs) {
+  const std::vector<std::string> commands = {"run", "list"};
+  EXPECT_EQ(unknown_command({"trian"}, commands),
+            "did you mean run? Expected one of the commands run, list, found \"trian\"");
+  EXPECT_EQ(unknown_command({"get"}, commands),
+            "did you mean list? Expected one of the commands run, list, found \"get\"");
+  EXPECT_EQ(unknown_command({"apply"}, commands),
+            "expected one of the commands run, list, found \"apply\"");
 }
 
 }  // namespace

@@ -537,7 +537,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"model",
          "{layers: [{dense: {units: 3, name: first}}, {dense: {units: 3, inputs: [fisrt]}}, {add: "
          "{inputs: [first, dense_2]}}]}"}},
-       "found 'fisrt'; did you mean first?"},
+       "did you mean first? Expected"},
       {{{"model", "{layers: [{dense: {units: 3}}, {dense: {units: 3, inputs: [input]}}]}"}},
        "'dense_1', which no layer names among its inputs"},
       {{{"model", "{layers: [{dense: {units: 3}}, {add: {inputs: [dense_1]}}]}"}},
