@@ -14,6 +14,7 @@ ROWS ?=
 SUITE ?= trixie
 TARGET ?= run test
 SINCE ?=
+LINT_SECONDS ?=
 CMAKE_FLAGS ?=
 PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
 NODES ?= 2
@@ -161,7 +162,8 @@ format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i
 
 lint: build  ## Check style, shell scripts, Python, includes, pages, clang-tidy's findings and the use of mutexes; SINCE=COMMIT: of what changed
-	@/usr/bin/python3 tests/python/lint.py build/release $(if $(SINCE),--since $(SINCE))
+	@/usr/bin/python3 tests/python/lint.py build/release $(if $(SINCE),--since $(SINCE)) \
+	  $(if $(LINT_SECONDS),--seconds $(LINT_SECONDS))
 
 clean:  ## Remove everything that was built
 	rm -rf build

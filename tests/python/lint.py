@@ -15,6 +15,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "muster-tidy"
@@ -115,9 +116,17 @@ def is_as_it_was(source, changed):
     return not changed.intersection(str(path.relative_to(ROOT)) for path in seen)
 
 
-def tidy(build, since):
+def order_of_change(since):
+    """The place of each file that was changed after the commit: the last change has the lowest number."""
+    command = ["git", "log", "--format=", "--name-only", f"{since}..HEAD"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.split()
+    return {name: place for place, name in reversed(list(enumerate(names)))}
+
+
+def tidy(build, since, seconds):
     """clang-tidy over our own .cc files that `build` compiles; tests are left to the compiler. Files are left out that
-    are as they were in the commit `since`."""
+    are as they were in the commit `since`. After `seconds` no further file is begun; the last changes come first."""
+    ends = time.monotonic() + seconds
     changed = changed_since(since) if since else None
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
     keys = {}
@@ -134,18 +143,26 @@ def tidy(build, since):
                and (changed is None or not is_as_it_was(source, changed))}
 
     def check(source):
+        if time.monotonic() > ends:
+            return None
         return subprocess.run([*TIDY, "-p", str(commands), str(source)], capture_output=True, text=True)
 
+    place = order_of_change(since) if since else {}
+    pending = dict(sorted(pending.items(), key=lambda each: place.get(os.path.relpath(each[0], ROOT), 0)))
     CACHE.mkdir(parents=True, exist_ok=True)
-    failed = 0
+    failed, left = 0, 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for source, result in zip(pending, pool.map(check, pending)):
-            if result.returncode == 0:
+            if result is None:
+                left += 1
+            elif result.returncode == 0:
                 (CACHE / pending[source]).touch()
             else:
                 failed += 1
                 print(result.stdout or result.stderr, flush=True)
-    print(f"clang-tidy: {len(pending)} of {len(keys)} files looked at, {failed} with complaints")
+    print(f"clang-tidy: {len(pending) - left} of {len(keys)} files looked at, {failed} with complaints")
+    if left:
+        print(f"clang-tidy: {left} files that have changed were not looked at in {seconds:g} s; `make lint` looks at them")
     return failed == 0
 
 
@@ -153,6 +170,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=pathlib.Path, help="a configured and built build directory")
     parser.add_argument("--since", help="a commit in which clang-tidy had no complaints")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long clang-tidy begins further files")
     options = parser.parse_args()
     build = options.build.resolve()
     cpp = tracked("*.h", "*.cc", "*.inc", "*.cu", "*.cuh")
@@ -163,7 +181,7 @@ def main():
         "tree": passes([sys.executable, "tests/python/check_tree.py"]),
         "pages": passes([sys.executable, "tests/python/check_pages.py"]),
         "symptoms": passes([sys.executable, "tests/python/check_symptoms.py"]),
-        "clang-tidy": tidy(build, options.since),
+        "clang-tidy": tidy(build, options.since, options.seconds),
     }
     for name in [name for name, passed in checks.items() if not passed]:
         print(f"lint: {name} has complaints", file=sys.stderr)
