@@ -211,7 +211,7 @@ def commands(manual):
         if also:
             yield "\nAlso " + ", ".join(also) + ".\n"
         if example:
-            yield f"\n```\n{example[1].rstrip()}\n```\n"
+            yield f"\n<!-- not run: its options alone are tried -->\n```\n{example[1].rstrip()}\n```\n"
 
 
 def table_of(options):
