@@ -113,7 +113,7 @@ def decisions(texts):
 
 
 def tests_of_blocks(pages, texts):
-    """Blocks that do not say how they are tested, or name a test or a manifest that is not there or has nothing of them."""
+    """Blocks that do not say how they are tested, or name a test or manifest that is not there or has nothing of them."""
     for name, text in pages.items():
         for block in page_blocks.blocks(text) if page_blocks.PAGE.fullmatch(name) else []:
             place, form = f"{name}:{block.line}", block.form

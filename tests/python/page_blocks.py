@@ -3,8 +3,8 @@
     <!-- run -->                     the commands run; also `run in the background` and `run, ends with 65`
     <!-- before: COMMANDS -->        these run first and the reader does not see them; above a comment `run`
     <!-- output -->                  the last commands that ran print this; `...` stands for anything
-    <!-- part of FILE at PATH without PATH -->   YAML that is valid when FILE has it at the first path, after what stands at
-                                     the second path was removed there; both paths may be left out
+    <!-- part of FILE at PATH without PATH -->   YAML that is valid when FILE has it at the first path, after what
+                                     stands at the second one was removed there; both paths may be left out
     <!-- tested by FILE, FILE -->    one of these tests runs each of the commands, or makes what is shown
     <!-- not run: REASON -->         nothing runs it, for this reason
 

@@ -28,8 +28,8 @@ class Blocks(unittest.TestCase):
         self.assertEqual(one.text, "if true\n  then :\nfi\n")
 
     def test_have_commands_without_comments_and_pipes(self):
-        one, = page_blocks.blocks(block("", "muster status JOB   # says it\n  kubectl get pods |\n  xargs\nhelm upgrade \\\n"
-                                        "  --set a=b\nmake run\n"))
+        one, = page_blocks.blocks(block("", "muster status JOB   # says it\n  kubectl get pods |\n  xargs\n"
+                                        "helm upgrade \\\n  --set a=b\nmake run\n"))
         self.assertEqual(one.commands, ["muster status JOB", "kubectl get pods", "helm upgrade --set a=b"])
 
 
@@ -39,7 +39,8 @@ class Outputs(unittest.TestCase):
 
     def test_may_differ_in_what_varies_by_machine(self):
         shown = f"12:04:31 step 7\n  accuracy  0.9730 of {'ab' * 32}, 1,564 steps\n...\nthe end"
-        self.assertTrue(self.fits(shown, f"00:00:00 step 7 accuracy 1.2e-05 of {'01' * 32}, 980 steps\nmore\nthe end\n"))
+        printed = f"00:00:00 step 7 accuracy 1.2e-05 of {'01' * 32}, 980 steps\nmore\nthe end\n"
+        self.assertTrue(self.fits(shown, printed))
 
     def test_differ_in_words_whole_numbers_and_their_order(self):
         for printed in ["step 8 of a job", "step 7 of the job", "of a job step 7"]:
@@ -75,7 +76,8 @@ class Comments(unittest.TestCase):
         self.assertEqual(self.found(block("<!-- not run -->\n")), [expected.format(2, '"not run"')])
 
     def test_that_name_files_without_the_command_are_found(self):
-        self.assertEqual(self.found(block("<!-- part of examples/b.yaml -->\n")), ["docs/a.md:2: no file examples/b.yaml"])
+        self.assertEqual(self.found(block("<!-- part of examples/b.yaml -->\n")),
+                         ["docs/a.md:2: no file examples/b.yaml"])
         self.assertEqual(self.found(block("<!-- tested by tests/a.py -->\n", "muster stop\n")),
                          ["docs/a.md:2: expected the word stop in tests/a.py, found none"])
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the blocks of the pages as the comments above them say (tests/python/page_blocks.py): each page in a folder that
-has the repository's examples, and what README's `make run` leaves in `runs`. Of blocks that are not run, muster and helm
-must know the options.
+"""Runs the blocks of the pages as the comments above them say (tests/python/page_blocks.py): each page in a folder
+that has the repository's examples, and what README's `make run` leaves in `runs`. Of blocks that are not run, muster and
+helm must know the options.
 
     run_pages.py build/release/bin [-k PAGE]
 """
@@ -54,8 +54,8 @@ class Pages(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     def bash(self, script, folder=None):
-        done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=folder or self.folder, text=True, timeout=120,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=folder or self.folder, text=True,
+                              timeout=120, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env=self.environment)
         return done.returncode, done.stdout
 
@@ -87,7 +87,8 @@ class Pages(unittest.TestCase):
 
     def check_manifest(self, part, form):
         base = yaml.safe_load((ROOT / form["manifest"]).read_text())
-        (self.folder / "part.yaml").write_text(yaml.safe_dump(page_blocks.manifest_with(part, base, form["at"], form["without"])))
+        manifest = page_blocks.manifest_with(part, base, form["at"], form["without"])
+        (self.folder / "part.yaml").write_text(yaml.safe_dump(manifest))
         code, output = self.bash("muster validate part.yaml")
         self.assertEqual(code, 0, output)
 
@@ -97,8 +98,9 @@ class Pages(unittest.TestCase):
             code, output = self.bash(command, self.folder / "empty")
             self.assertNotEqual(code, USAGE, f"{command}\n{output}")
         elif command.split()[1] in ("install", "upgrade"):
-            options = re.sub(r" --(install|create-namespace|reuse-values|reset-then-reuse-values)\b", "", command)
-            code, output = self.bash(re.sub("^helm (install|upgrade)", f"helm template --kube-version {KUBERNETES}", options))
+            options = re.sub(r" --(install|create-namespace|reset-then-reuse-values)\b", "", command)
+            render = re.sub("^helm (install|upgrade)", f"helm template --kube-version {KUBERNETES}", options)
+            code, output = self.bash(render)
             self.assertEqual(code, 0, f"{command}\n{output}")
 
 
