@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the pages of this repository: links and their anchors in all of them; in those for contributors also the files,
 functions and make targets that they name, and in sources and pages the numbers of decisions. Prints a line for each that is
-not there, and fails if there is one.
+not there, and for each block of commands, output or YAML that does not say how it is tested (page_blocks.py), and fails if
+there is one.
 
     /usr/bin/python3 tests/python/check_pages.py
 """
@@ -10,6 +11,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import page_blocks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOR_CONTRIBUTORS = re.compile(
@@ -109,6 +112,25 @@ def decisions(texts):
                     yield f"{name}:{line_of(text, found.start())}: no decision {number} in {DECISIONS}"
 
 
+def tests_of_blocks(pages, texts):
+    """Blocks that do not say how they are tested, or name a test or manifest that is not there or has nothing of them."""
+    for name, text in pages.items():
+        for block in page_blocks.blocks(text) if page_blocks.PAGE.fullmatch(name) else []:
+            place, form = f"{name}:{block.line}", block.form
+            if block.language == "text" and not block.comments:
+                continue
+            if not form:
+                found = " and ".join(f'"{comment}"' for comment in block.comments) or "none"
+                yield f"{place}: expected one comment above the block ({page_blocks.FORM_NAMES}), found {found}"
+                continue
+            named = form["tests"].split(", ") if form["tests"] else [form["manifest"]] if form["manifest"] else []
+            yield from (f"{place}: no file {file}" for file in named if file not in texts)
+            for command in block.commands if form["tests"] else []:
+                word = command.split()[1]
+                if not any(re.search(rf"\b{word}\b", texts.get(file, "")) for file in named):
+                    yield f"{place}: expected the word {word} in {' or '.join(named)}, found none"
+
+
 def main():
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -124,7 +146,7 @@ def main():
     pages = {name: text for name, text in texts.items() if name.endswith(".md")}
     sources = {name: text for name, text in texts.items() if name not in pages}
     found = [*links(pages, lambda path: path in folders or path in files), *names(pages, sources, "\n".join(files)),
-             *decisions(texts)]
+             *decisions(texts), *tests_of_blocks(pages, texts)]
     print("\n".join([*found, f"pages: {len(pages)} looked at, {len(found)} complaints"]))
     return 1 if found else 0
 

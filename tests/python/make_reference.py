@@ -172,7 +172,7 @@ INTERRUPTED = [("129", "retryable", "`muster run`: interrupted by SIGHUP, state 
 def exit_codes():
     """The table's lines, from `kName = number,  // kind: meaning` in the header, and those of signals."""
     header = (ROOT / "common/exit_code.h").read_text()
-    codes = re.findall(r"k\w+ = (\d+),\s*// (\w+): (.*)", header) + INTERRUPTED
+    codes = re.findall(r"k\w+ =\s+(\d+),\s*// (\w+): (.*)", header) + INTERRUPTED
     yield "| code | | meaning |\n|---|---|---|\n| 0 | | finished |\n"
     for number, which, meaning in sorted(codes, key=lambda code: int(code[0])):
         yield f"| {number} | {which} | {meaning} |\n"
@@ -211,7 +211,7 @@ def commands(manual):
         if also:
             yield "\nAlso " + ", ".join(also) + ".\n"
         if example:
-            yield f"\n```\n{example[1].rstrip()}\n```\n"
+            yield f"\n<!-- not run: its options alone are tried -->\n```\n{example[1].rstrip()}\n```\n"
 
 
 def table_of(options):

@@ -2,6 +2,7 @@
 """Tests what tests/python/make_reference.py makes of small schemas and of a small man page."""
 
 import pathlib
+import re
 import sys
 import unittest
 
@@ -47,7 +48,16 @@ class Commands(unittest.TestCase):
         text = "".join(make_reference.commands(self.PAGE))
         self.assertEqual(text.count("| `--context TEXT` | Context. |"), 1)
         self.assertIn("### muster stop\n\n`muster stop [OPTION...] JOB`: do stop.\n\n| option | meaning |\n|---|---|\n"
-                      "| `JOB` | The job |\n\nAlso `--context`.\n\n```\n  muster stop a-job\n```\n", text)
+                      "| `JOB` | The job |\n\nAlso `--context`.\n\n<!-- not run: its options alone are tried -->\n```\n  muster stop a-job\n```\n", text)
+
+
+class ExitCodes(unittest.TestCase):
+    def test_are_all_there(self):
+        header = (make_reference.ROOT / "common/exit_code.h").read_text()
+        numbers = re.findall(r"\d+(?=,)", header)
+        self.assertGreater(len(numbers), 10)
+        for number in numbers:
+            self.assertIn(f"| {number} | ", "".join(make_reference.exit_codes()))
 
 
 if __name__ == "__main__":
