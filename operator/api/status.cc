@@ -210,6 +210,7 @@ Json to_json(const JobStatus& status) {
   if (!status.cause.empty()) value["cause"] = status.cause;
   if (!status.progress.is_null()) value["progress"] = status.progress;
   if (!status.results.is_null()) value["results"] = status.results;
+  if (!status.goodput.is_null()) value["goodput"] = status.goodput;
   value["state"] = state_word(status);
   if (const std::string ready = ready_text(status); !ready.empty()) value["ready"] = ready;
   if (const std::string steps = steps_text(status); !steps.empty()) value["steps"] = steps;
@@ -247,6 +248,7 @@ JobStatus to_job_status(const Json& value) {
   status.cause = string_or(value, "cause", "");
   status.progress = member(value, "progress");
   status.results = member(value, "results");
+  status.goodput = member(value, "goodput");
   return status;
 }
 

@@ -108,6 +108,7 @@ void read_metadata(const Json& metadata, TrainingJob& job) {
   job.uid = string_or(metadata, "uid", "");
   job.resource_version = string_or(metadata, "resourceVersion", "");
   job.generation = integer_or(metadata, "generation", 1);
+  job.created = parse_time(string_or(metadata, "creationTimestamp", ""));
   job.checkpoint_request =
       counted_request(string_or(member(metadata, "annotations"), kCheckpointAnnotation, ""));
   job.deleting = member(metadata, "deletionTimestamp").is_string();

@@ -145,6 +145,8 @@ struct JobStatus {
   std::string cause;  // why replicas are not ready, in the words of the component that reports it;
                       // "": not known
   Json progress;      // as status.progress of the schema; null before the first report
+  Json goodput;       // as status.goodput of the schema; null before the first write. Nothing is
+                      // decided by it, and it alone is no reason to write a status
   Json results;       // results of the training; null before its leader has succeeded
 
   bool operator==(const JobStatus&) const = default;
@@ -173,6 +175,7 @@ struct TrainingJob {
   std::string name_space = "default";
   std::string uid;
   int64_t generation = 1;
+  std::optional<Time> created;
   // Version of the object that was read; only the cluster can interpret it.
   std::string resource_version;
   bool deleting = false;

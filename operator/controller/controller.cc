@@ -17,10 +17,17 @@ constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24);
 
 // Our own writes cause no further pass: the cluster's events bring a new view that shows their
 // results.
-std::optional<api::Time> reconcile_job(cluster::Cluster& cluster, const std::string& key) {
+std::optional<api::Time> reconcile_job(cluster::Cluster& cluster, Ledgers& ledgers,
+                                       const Moment ticks, const std::string& key) {
   std::optional<api::TrainingJob> job = cluster.get(key);
-  if (!job) return std::nullopt;
-  const plan::Plan plan = plan::plan(*job, cluster.observe(*job), cluster.now());
+  if (!job) {
+    ledgers.forget(key);
+    return std::nullopt;
+  }
+  const plan::Observed observed = cluster.observe(*job);
+  const api::Time now = cluster.now();
+  plan::Plan plan = plan::plan(*job, observed, now);
+  ledgers.look(*job, observed, plan, now, ticks);
   const bool is_told = plan.status == job->status || cluster.publish_status(*job, plan.status);
   if (is_told) {
     for (const plan::Event& event : plan.events) cluster.emit(*job, event);
@@ -37,9 +44,12 @@ std::optional<api::Time> reconcile_job(cluster::Cluster& cluster, const std::str
 
 Controller::Controller(cluster::Cluster& cluster, Report report, BackOff back_off, Monitor* monitor,
                        Clock clock, CpuTime cpu_time)
-    : Controller([&cluster](const std::string& key) { return reconcile_job(cluster, key); },
-                 [&cluster] { return cluster.now(); }, std::move(report), back_off, monitor,
-                 std::move(clock), std::move(cpu_time)) {}
+    : Controller(
+          [this, &cluster](const std::string& key) {
+            return reconcile_job(cluster, ledgers_, clock_(), key);
+          },
+          [&cluster] { return cluster.now(); }, std::move(report), back_off, monitor,
+          std::move(clock), std::move(cpu_time)) {}
 
 std::chrono::nanoseconds Controller::cpu_time_of_thread() {
   timespec time{};

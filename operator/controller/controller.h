@@ -6,6 +6,7 @@
 #include <string>
 
 #include "operator/cluster/cluster.h"
+#include "operator/controller/ledgers.h"
 #include "operator/controller/work_queue.h"
 
 namespace muster::controller {
@@ -91,6 +92,9 @@ class Controller {
   // time looks at a job.
   std::optional<std::chrono::milliseconds> work(const std::stop_token& stop = {});
 
+  // Returns what the time of the jobs was spent on; empty for a controller with passes of its own.
+  const Ledgers& ledgers() const { return ledgers_; }
+
   // Returns the number of due jobs that no thread looks at yet.
   int waiting() const { return queue_.due(clock_()); }
 
@@ -106,6 +110,7 @@ class Controller {
   const Clock clock_;
   const CpuTime cpu_time_;
   WorkQueue queue_;
+  Ledgers ledgers_;
 };
 
 }  // namespace muster::controller

@@ -94,6 +94,9 @@ LocalCluster::LocalCluster(api::TrainingJob job, JobState state, Setting setting
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       prober_([this] { wake(); }) {
   state_.working_directory = setting_.working_directory.string();
+  // The time in which nothing ran the job is not the job's.
+  job_.created = now();
+  if (job_.status.goodput.is_object()) job_.status.goodput["until"] = api::format_time(now());
   muster::create_directories(setting_.directory.logs());
   restore_replicas();
   settle_job_ports();
@@ -165,9 +168,30 @@ plan::Observed LocalCluster::observe(const api::TrainingJob&) {
   const int64_t last = integer_or(results, "step", 0);
   if (progress.is_object() && last > integer_or(progress, "step", last)) progress["step"] = last;
   observed.progress = api::progress_of(progress);
+  observed.ledger = ledger_of(std::move(progress), results);
   observed.results = api::results_of(results);
   observed.final_checkpoint_evaluated = bool_or(evaluation_of(folder, results), "final", false);
   return observed;
+}
+
+// Returns what the leading replica says of its time: in its last answer or, once it has succeeded,
+// in the results.
+std::optional<plan::ProcessLedger> LocalCluster::ledger_of(Json progress,
+                                                           const Json& results) const {
+  const bool is_over = std::ranges::any_of(replicas_, [this](const Replica& replica) {
+    const ObservedReplica& seen = replica.seen;
+    return plan::leads(job_, seen.role, seen.index) && seen.phase == Phase::succeeded;
+  });
+  if (is_over) {
+    if (!progress.is_object()) progress = Json::object();
+    progress.update(
+        {{"step", integer_or(results, "step", 0)}, {"ledger", member(results, "ledger")}});
+  }
+  auto ledger = plan::ProcessLedger::of(progress);
+  if (!ledger) return ledger;
+  ledger->final = is_over;
+  ledger->age = std::chrono::duration<double>(prober_.age()).count();
+  return ledger;
 }
 
 bool LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus& status) {

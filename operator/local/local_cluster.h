@@ -89,6 +89,7 @@ class LocalCluster final : public cluster::Cluster {
     bool has_health = false;
   };
 
+  std::optional<plan::ProcessLedger> ledger_of(Json progress, const Json& results) const;
   void restore_replicas();
   void settle_job_ports();
   void save();

@@ -67,6 +67,11 @@ Json Prober::progress() const {
   return progress_;
 }
 
+Prober::Clock::duration Prober::age() const {
+  const MutexLock lock(mutex_);
+  return Clock::now() - answered_;
+}
+
 void Prober::run() {
   MutexLock lock(mutex_);
   while (!stop_) {
@@ -90,7 +95,9 @@ void Prober::ask(const std::string& uid, const Target& target) {
   Json answer = parse_or_null(*body);
   if (!answer.is_object()) return;
   const MutexLock lock(mutex_);
-  if (targets_.contains(uid)) progress_ = std::move(answer);
+  if (!targets_.contains(uid)) return;
+  progress_ = std::move(answer);
+  answered_ = Clock::now();
 }
 
 // Returns true if the answer makes the replica ready.

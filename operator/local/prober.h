@@ -34,6 +34,8 @@ class Prober {
   std::chrono::steady_clock::duration silence(const std::string& uid) const;
   // Returns the newest answer of the replica watched with `progress`; null before the first.
   Json progress() const;
+  // Returns the time since that answer.
+  std::chrono::steady_clock::duration age() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -55,6 +57,7 @@ class Prober {
   ConditionVariable changed_;
   std::map<std::string, Target> targets_ MUSTER_GUARDED_BY(mutex_);
   Json progress_ MUSTER_GUARDED_BY(mutex_);
+  Clock::time_point answered_ MUSTER_GUARDED_BY(mutex_);
   bool stop_ MUSTER_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

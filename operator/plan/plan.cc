@@ -14,6 +14,7 @@
 #include "operator/plan/scaling.h"
 #include "operator/plan/stalls.h"
 #include "operator/plan/suspend.h"
+#include "operator/plan/time_use.h"
 
 namespace muster::plan {
 namespace {
@@ -72,6 +73,7 @@ Plan plan_by_stage(const api::TrainingJob& job, const Observed& observed, Time n
   } else {
     plan_before_the_end(draft);
   }
+  draft.plan.use = use_of_time(draft);
   return std::move(draft.plan);
 }
 

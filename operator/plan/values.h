@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "operator/api/training_job.h"
+#include "operator/plan/job_ledger.h"
 
 namespace muster::plan {
 
@@ -72,8 +73,9 @@ inline bool leads(const api::TrainingJob& job, Role role, int index) {
 // that job.status was made from.
 struct Observed {
   std::vector<ObservedReplica> replicas;
-  Json progress;  // the chief's progress, or null
-  Json results;   // the results of the training, as for status.results; or null
+  Json progress;                        // the chief's progress, or null
+  std::optional<ProcessLedger> ledger;  // the chief's, if it tells one
+  Json results;  // the results of the training, as for status.results; or null
   bool final_checkpoint_evaluated = false;
   std::string nonce;  // letters and digits that nobody can guess; each view has new ones
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
@@ -115,6 +117,8 @@ struct Plan {
   std::vector<Event> events;  // emitted only once the status is written
   std::optional<Time> look_again;
   bool remove_job = false;  // ttlSecondsAfterFinished has passed
+  // What the job's time is spent on from now on, as far as the cluster shows it.
+  TimeUse use = TimeUse::unknown;
 };
 
 }  // namespace muster::plan

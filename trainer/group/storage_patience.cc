@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "common/threads/pause.h"
 
 namespace muster::group {
@@ -36,6 +37,7 @@ bool StoragePatience::wait(const WriteError& error, std::stop_token stop) {
     told_ = now;
     log::warning("waiting for the storage for " + seconds_text(now - begun_) + ": " + error.what());
   }
+  const Spending waiting(TimeUse::storage);
   return pause_for(backoff_.next(), stop);
 }
 

@@ -8,6 +8,7 @@
 #include "common/documents/json.h"
 #include "common/job/metric_name.h"
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/loss_text.h"
 
@@ -156,7 +157,10 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
 void Recorder::report_input_wait() {
   if (!input_wait_) return;
   const double before = std::exchange(progress_.input_wait_seconds, input_wait_());
-  reporter_.count("input_wait_seconds", progress_.input_wait_seconds - before);
+  const double waited = progress_.input_wait_seconds - before;
+  reporter_.count("input_wait_seconds", waited);
+  if (TimeLedger* const ledger = TimeLedger::of_this_thread())
+    ledger->move(TimeUse::computing, TimeUse::input, waited);
 }
 
 void Recorder::log_line(const checkpoint::Position& position, Clock::time_point now) {

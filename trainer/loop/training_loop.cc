@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/program/time_ledger.h"
 #include "common/threads/watched_work.h"
 #include "trainer/loop/loss_text.h"
 
@@ -32,7 +33,9 @@ namespace {
 Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
              Checkpointer* checkpointer, Validator* validator, std::stop_token stop,
              StopRule* rule) {
+  const Spending training(TimeUse::computing);
   const auto begin = [&] {
+    const Spending joining(TimeUse::joining);
     if (!synchronizer.start(stop)) return false;
     const auto& position = synchronizer.position();
     recorder.begin(position, assembly.workload->total_steps(position), synchronizer.generation());
@@ -50,14 +53,17 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
     const bool settled = synchronizer.settled();
     const bool savable = settled && synchronizer.compared();
     if (validator && savable && validator->due(synchronizer.position())) {
+      const Spending evaluating(TimeUse::evaluating);
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
     }
     if (rule && settled) rule->apply(synchronizer);
     if (!synchronizer.has_next()) break;
     if (settled && stop.stop_requested()) return Ending::interrupted;
-    if (checkpointer && savable && checkpointer->due(synchronizer.position(), now))
+    if (checkpointer && savable && checkpointer->due(synchronizer.position(), now)) {
+      const Spending saving(TimeUse::checkpoint);
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
+    }
     const auto result = synchronizer.step();
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;
     if (result.state == Synchronizer::State::rejoin) {

@@ -28,6 +28,7 @@ constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_vie
     {"last_checkpoint_timestamp_seconds",
      "Unix time at which the last checkpoint was published; 0 before the first."},
     {"goodput", "Share of the time since the first start that went into committed steps."},
+    {"time_seconds_total", "Seconds that this process has spent, by use."},
     {"generation", "Generation of the group."},
     {"restarts", "Restarts of this replica in place, in this container."},
     {"stalled_seconds",

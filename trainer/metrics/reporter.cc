@@ -7,10 +7,12 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/net/http_server.h"
 #include "common/program/hang_guard.h"
+#include "common/program/time_ledger.h"
 #include "common/text/shorten.h"
 #include "common/threads/mutex.h"
 #include "trainer/metrics/names.h"
@@ -58,10 +60,12 @@ struct Reporter::Impl {
     return family(prometheus::BuildGauge(), metric_name(name, "")).Add(extra);
   }
   void show(const Progress& now) MUSTER_REQUIRES(mutex);
+  void show_time();
 
   const std::string role;
   const int index;
   const Labels labels;
+  const TimeLedger* const ledger = TimeLedger::of_this_thread();
   prometheus::Registry registry;
   mutable Mutex mutex;
   Progress progress MUSTER_GUARDED_BY(mutex);
@@ -90,6 +94,16 @@ void Reporter::Impl::show(const Progress& now) {
   gauge("state", {{"state", now.state}}).Set(1);
 }
 
+void Reporter::Impl::show_time() {
+  if (ledger == nullptr) return;
+  const TimeSpent spent = ledger->spent();
+  auto& uses = family(prometheus::BuildCounter(), metric_name("time_seconds", "_total"));
+  for (const TimeUseName& use : time_uses()) {
+    Counter& counter = uses.Add({{"use", use.name}});
+    counter.Increment(std::max(0.0, spent[use.use] - counter.Value()));
+  }
+}
+
 Reporter::Reporter(const std::string& address, std::string role, int index, int restarts)
     : impl_(std::make_unique<Impl>(std::move(role), index)) {
   impl_->show(impl_->progress);
@@ -103,6 +117,7 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
   impl_->server->handle("/progress", [this, restarts] {
     Json json = snapshot().json(impl_->role, impl_->index);
     json["restarts"] = restarts;
+    if (impl_->ledger != nullptr) json["ledger"] = impl_->ledger->json();
     if (Json stalls = own_stalls(impl_->role + "-" + std::to_string(impl_->index)); !stalls.empty())
       json["stalled"] = std::move(stalls);
     {
@@ -183,6 +198,7 @@ std::string Reporter::metrics_text() const {
     const MutexLock lock(impl_->measure_mutex);
     for (const auto& measure : impl_->measures) measure();
   }
+  impl_->show_time();
   const std::vector<Stall> stalls = current_stalls();
   impl_->gauge("stalled_seconds").Set(stalls.empty() ? 0 : seconds(stalls.front().lasted));
   return prometheus::TextSerializer().Serialize(impl_->registry.Collect());

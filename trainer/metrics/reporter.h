@@ -38,7 +38,8 @@ class Durations {
 // Serves /metrics (Prometheus), /healthz and /progress of one replica on `address` ("host:port"; if
 // it is empty, nothing is served and everything else works). Names and meanings:
 // docs/reference/metrics.md. Updates are cheap and thread-safe; the training loop calls update() at
-// most a few times a second.
+// most a few times a second. /progress and /metrics also tell the ledger of the thread that makes
+// the Reporter (common/program/time_ledger.h), which must outlive it.
 class Reporter {
  public:
   // `restarts` is the number of restarts in place in this container; /progress shows it beside the

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/documents/json.h"
+#include "common/job/time_use.h"
 #include "common/program/output.h"
 #include "operator/api/overview.h"
 #include "operator/api/status.h"
@@ -158,6 +159,27 @@ std::string gpus_text(const api::JobStatus& status) {
     gpus.push_back(parts.empty() ? "unknown" : fmt::format("{}", fmt::join(parts, ", ")));
   }
   return fmt::format("{}", fmt::join(gpus, "; "));
+}
+
+std::string time_text(const api::JobStatus& status) {
+  constexpr size_t kMost = 5;
+  constexpr double kLeast = 0.005;
+  const TimeSpent spent = TimeSpent::of(member(status.goodput, "seconds"));
+  const double total = spent.total();
+  if (total <= 0) return "";
+  std::vector<TimeUseName> uses(time_uses().begin(), time_uses().end());
+  std::ranges::stable_sort(uses, std::ranges::greater(),
+                           [&](const TimeUseName& use) { return spent[use.use]; });
+  std::vector<std::string> parts;
+  double rest = 1;
+  for (const TimeUseName& use : uses) {
+    const double share = spent[use.use] / total;
+    if (parts.size() == kMost || share < kLeast) break;
+    parts.push_back(fmt::format("{} {:.0f} %", use.name, 100 * share));
+    rest -= share;
+  }
+  if (rest >= kLeast) parts.push_back(fmt::format("other {:.0f} %", 100 * rest));
+  return fmt::format("{} of {}", fmt::join(parts, ", "), duration_text(total));
 }
 
 std::string conditions_text(const api::JobStatus& status) {

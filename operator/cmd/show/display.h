@@ -26,6 +26,10 @@ std::string progress_line(const api::TrainingJob& job, const Json& progress,
 // status.progress; "" if it is not known.
 std::string gpus_text(const api::JobStatus& status);
 
+// Returns what the job's time was spent on, the most first: "computing 71 %, input 13 %, starting
+// 9 %, other 7 % of 12:34"; "" if it is not known.
+std::string time_text(const api::JobStatus& status);
+
 // Returns a line for each condition that is true, and one if the job is not accepted. A decision
 // and its consequence, which say the same, share a line.
 std::string conditions_text(const api::JobStatus& status);

@@ -120,6 +120,9 @@ Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& 
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["notMeasured"] = not_measured(job, evaluation);
   summary["wallSeconds"] = nullptr;
+  for (const char* field : {"share", "seconds"})
+    if (const Json& value = member(job.status.goodput, field); !value.is_null())
+      summary["goodput"][field] = value;
   for (const char* field :
        {"trainSeconds", "weightsDigest", "checkpoint", "model", "onnx", "secondsPerBatch",
         "examplesPerSecond", "stoppedEarly", "reached", "best", "exportedStep"}) {

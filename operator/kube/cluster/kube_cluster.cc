@@ -174,6 +174,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   job_pods_.let_go_counted(job, job.status, pods);
   observed.replicas = observer_.observe(job, pods);
   observed.progress = observer_.progress_of(job);
+  observed.ledger = observer_.ledger_of(job);
   observed.results = final_results(job, pods);
   if (plan::stays_finished(job)) return observed;
   hand_on_request(job, pods);

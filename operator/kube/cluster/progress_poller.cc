@@ -55,6 +55,7 @@ void ProgressPoller::watch(const std::string& job, const std::string& pod_uid,
   target.due = Clock::now();
   target.pause = settings_.until_first_step;
   target.group = {};
+  target.ledger.reset();
   ++changes_;
   changed_.notify_all();
 }
@@ -66,15 +67,19 @@ void ProgressPoller::rest(const std::string& job) {
   found->second.pod_uid.clear();
   found->second.address.clear();
   found->second.group = {};
+  found->second.ledger.reset();
 }
 
-void ProgressPoller::conclude(const std::string& job, Json progress) {
+void ProgressPoller::conclude(const std::string& job, Json progress,
+                              std::optional<plan::ProcessLedger> ledger) {
   const MutexLock lock(mutex_);
   Target& target = targets_[job];
   target.pod_uid.clear();
   target.address.clear();
   target.group = {};
   target.progress = std::move(progress);
+  target.ledger = std::move(ledger);
+  if (target.ledger) target.ledger->final = true;
 }
 
 void ProgressPoller::forget(const std::string& job) {
@@ -86,6 +91,15 @@ Json ProgressPoller::progress(const std::string& job) const {
   const MutexLock lock(mutex_);
   const auto found = targets_.find(job);
   return found == targets_.end() ? Json() : found->second.progress;
+}
+
+std::optional<plan::ProcessLedger> ProgressPoller::ledger(const std::string& job) const {
+  const MutexLock lock(mutex_);
+  const auto found = targets_.find(job);
+  if (found == targets_.end() || !found->second.ledger) return std::nullopt;
+  plan::ProcessLedger ledger = *found->second.ledger;
+  ledger.age = std::chrono::duration<double>(Clock::now() - found->second.answered).count();
+  return ledger;
 }
 
 ProgressPoller::Group ProgressPoller::group(const std::string& job) const {
@@ -139,6 +153,7 @@ bool ProgressPoller::keep(const Question& question, const std::optional<std::str
   Json progress = api::progress_of(said);
   Group group = group_of(said);
   group.silent = !answer;
+  auto ledger = plan::ProcessLedger::of(said);
   const MutexLock lock(mutex_);
   const auto found = targets_.find(question.job);
   if (found == targets_.end()) return false;
@@ -150,6 +165,10 @@ bool ProgressPoller::keep(const Question& question, const std::optional<std::str
   const auto now = Clock::now();
   const bool is_other = target.group != group;
   target.group = std::move(group);
+  if (answer) {
+    target.ledger = std::move(ledger);
+    target.answered = now;
+  }
   if (!progress.is_null()) return keep_progress(target, std::move(progress), now) || is_other;
   target.due = now + target.pause;
   target.pause = std::min(2 * target.pause, settings_.longest_pause);

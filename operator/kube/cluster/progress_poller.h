@@ -11,6 +11,7 @@
 
 #include "common/documents/document.h"
 #include "common/threads/mutex.h"
+#include "operator/plan/job_ledger.h"
 
 namespace muster::kube {
 
@@ -58,13 +59,18 @@ class ProgressPoller {
   void watch(const std::string& job, const std::string& pod_uid, const std::string& address);
   // Stops asking for this job for now; the last answer stays.
   void rest(const std::string& job);
-  // Stops asking for this job for good; `progress` is its last progress.
-  void conclude(const std::string& job, Json progress);
+  // Stops asking for this job for good; `progress` is its last progress, and `ledger` what the
+  // leading replica has said last of its time.
+  void conclude(const std::string& job, Json progress,
+                std::optional<plan::ProcessLedger> ledger = {});
   void forget(const std::string& job);
 
   // Returns the part of the last answer that status.progress may hold (api/progress.h); null before
   // the first answer.
   Json progress(const std::string& job) const;
+  // Returns the ledger in the last answer of the replica that is asked now, or of the job that was
+  // concluded.
+  std::optional<plan::ProcessLedger> ledger(const std::string& job) const;
   // Returns the group in the last answer of the replica that is asked now; empty before its first
   // answer.
   Group group(const std::string& job) const;
@@ -80,6 +86,8 @@ class ProgressPoller {
     bool asking = false;
     Json progress;
     Group group;
+    std::optional<plan::ProcessLedger> ledger;
+    Clock::time_point answered{};
     bool untold = false;  // the progress has changed since the last news
     Clock::time_point told{};
   };

@@ -168,10 +168,15 @@ void ReplicaObserver::follow_progress(const api::TrainingJob& job, const std::ve
       Json progress = progress_of(job);
       if (progress.is_null()) progress = Json::object();
       progress.update(last);
-      return poller_.conclude(key_of(job), api::progress_of(progress));
+      return poller_.conclude(key_of(job), api::progress_of(progress),
+                              plan::ProcessLedger::of(last));
     }
   }
   poller_.rest(key_of(job));
+}
+
+std::optional<plan::ProcessLedger> ReplicaObserver::ledger_of(const api::TrainingJob& job) const {
+  return poller_.ledger(key_of(job));
 }
 
 // A replica that has not taken its first step yet does not know how far the job has come: until

@@ -26,6 +26,8 @@ class ReplicaObserver {
 
   std::vector<plan::ObservedReplica> observe(const api::TrainingJob& job,
                                              const std::vector<Pod>& pods);
+  // Returns what the leading replica says of its time, if it does.
+  std::optional<plan::ProcessLedger> ledger_of(const api::TrainingJob& job) const;
   // Returns what status.progress should be now.
   Json progress_of(const api::TrainingJob& job) const;
   // Runs until `stop`: see ProgressPoller::run.

@@ -41,6 +41,7 @@ bool is_report(const api::JobStatus& before, const api::JobStatus& after) {
   api::JobStatus rest = after;
   forget_last_ends(before, rest);
   rest.progress = before.progress;
+  rest.goodput = before.goodput;
   rest.cause = before.cause;
   rest.replica_statuses = before.replica_statuses;
   for (api::Condition& condition : rest.conditions) {
@@ -82,6 +83,7 @@ bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {
   rest.storage_folder.reset();
   if (rest.keys().empty()) rest.security.reset();
   rest.progress = job.status.progress;
+  rest.goodput = job.status.goodput;
   return rest == job.status;
 }
 

@@ -22,7 +22,7 @@ namespace muster::kube {
 std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = false);
 
 // Returns the job's last progress as a replica that has succeeded reports it in its termination
-// message (api/progress.h); null if there is none.
+// message, with all its fields; null if there is none.
 Json final_progress(const Pod& pod);
 
 // Returns the results for status.results: those in the termination message of a leader that has

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/program/time_ledger.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/restore.h"
 
@@ -13,6 +14,7 @@ void begin_state(const Store::Found* from, const spec::TrainingSpec& spec,
                  std::span<float> parameters, std::span<const std::span<float>> slots) {
   const compute::ParameterLayout& layout = optimizer.layout();
   if (from != nullptr) {
+    const Spending restoring(TimeUse::restoring);
     load(*from, layout, range, parameters, "");
     for (size_t i = 0; i < slots.size(); ++i)
       load(*from, layout, range, slots[i], optimizer.slot_names()[i] + "/");

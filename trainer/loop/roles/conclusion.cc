@@ -5,6 +5,7 @@
 #include "common/documents/json.h"
 #include "common/job/metric_name.h"
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "common/system/file.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
@@ -36,6 +37,7 @@ checkpoint::Store::Found to_export(const checkpoint::Store& store,
 }
 
 Json Conclusion::evaluate_final(const checkpoint::Position& position) {
+  const Spending evaluating(TimeUse::final_evaluation);
   const uint64_t step = position.step;
   recorder_.set_state("evaluating");
   const Json json =
@@ -132,6 +134,8 @@ Json Conclusion::write(const std::optional<checkpoint::Store::Found>& final,
     folder::require_no_other_owner(membership_.storage, membership_.uid);
     Json written = result;
     written["jobUid"] = membership_.uid;
+    if (const TimeLedger* const ledger = TimeLedger::of_this_thread())
+      written["ledger"] = ledger->json();
     write_file_atomically(membership_.storage / "result.json", written.dump(2) + "\n");
   }
   recorder_.set_state("done");

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "common/system/file.h"
 #include "trainer/checkpoint/start/completion.h"
 #include "trainer/checkpoint/start/resume.h"
@@ -228,6 +229,7 @@ void Leader::check_determinism(const checkpoint::Store::Found& found) const {
 
 void Leader::save(Synchronizer& synchronizer) {
   if (!checkpointer_ || synchronizer.generation() == 0) return;
+  const Spending stopping(TimeUse::stopping);
   try {
     checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), {});
   } catch (const Unavailable& error) {
@@ -236,6 +238,7 @@ void Leader::save(Synchronizer& synchronizer) {
 }
 
 std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchronizer) {
+  const Spending exporting(TimeUse::exporting);
   recorder_.set_state("finishing");
   if (!checkpointer_) return std::nullopt;
   const checkpoint::Position position = synchronizer.position();
@@ -253,6 +256,7 @@ Json Leader::conclude_again(const checkpoint::Store::Found& final) {
 
 Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                       const checkpoint::Position& position) {
+  const Spending exporting(TimeUse::exporting);
   return Conclusion(membership_, assembly_, recorder_, store_.get(), data_ ? &*data_ : nullptr,
                     validator())
       .write(final, position);

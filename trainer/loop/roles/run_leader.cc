@@ -4,6 +4,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "common/system/file.h"
 #include "trainer/checkpoint/start/completion.h"
 #include "trainer/group/storage_patience.h"
@@ -26,6 +27,7 @@ constexpr milliseconds kReturn{2000};  // time within which a live member reconn
 // Waits until connected members, and members that connect within `least`, have the last view,
 // before this process ends.
 void linger(LedGroup& group, milliseconds least = {}) {
+  const Spending stopping(TimeUse::stopping);
   const auto begun = std::chrono::steady_clock::now();
   const auto lasted = [&] { return std::chrono::steady_clock::now() - begun; };
   const auto accompanied = [&] {

@@ -3,6 +3,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "common/threads/cpu_budget.h"
 #include "trainer/group/pollers.h"
 #include "trainer/loop/roles/attend.h"
@@ -11,6 +12,7 @@
 namespace muster::loop {
 
 int run_replica(const group::Membership& membership, std::stop_token stop) {
+  const TimeLedger ledger;
   if (membership.training.empty())
     throw Invalid("MUSTER_TRAINING: expected the path of a training.yaml, found nothing",
                   kBadConfig);

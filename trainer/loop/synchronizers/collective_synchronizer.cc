@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <stdexcept>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "common/threads/doorbell.h"
 #include "common/threads/watched_work.h"
 #include "proto/muster/parameter_server.pb.h"
@@ -445,8 +447,10 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   contribution.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   contribution.note = note_;
   contribution.compare = foresees_checkpoint();
+  std::optional<Spending> communicating(TimeUse::communication);
   const auto made =
       session_->step(position().step, contribution, update, {stop_, [this] { return is_over(); }});
+  communicating.reset();
   StepResult result;
   result.sums = last_sums_ = made.sums;
   last_note_ = made.note;
@@ -454,6 +458,9 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
     if (hosted_) gradients_.load(hosted_->parameters());
     take(made.sums, made.note);
     step_times_.add(*session_);
+    if (TimeLedger* const ledger = TimeLedger::of_this_thread())
+      ledger->move(TimeUse::communication, TimeUse::slowest,
+                   step_times_.slowest_now() - contribution.seconds);
     compared_ = made.compared || !is_comparable();
     if (made.compared) flow_.compared(plan_, {});
     return result;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/time_ledger.h"
 #include "common/text/shorten.h"
 #include "common/threads/doorbell.h"
 #include "common/threads/watched_work.h"
@@ -235,8 +237,10 @@ compute::LossSums PsSynchronizer::compute_gradients() {
 Synchronizer::StepResult PsSynchronizer::step() {
   const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
   const compute::LossSums sums = compute_gradients();
+  std::optional<Spending> communicating(TimeUse::communication);
   auto exchanged =
       exchange_.step(position().step, work_.ticket, sums, devices_.sum, parameters_, watch());
+  communicating.reset();
   if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
   gradients_.load(parameters_);
   StepResult result;

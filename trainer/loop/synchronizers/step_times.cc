@@ -9,8 +9,10 @@ constexpr double kNewest = 0.02;  // weight of the newest time: an average over 
 }
 
 void StepTimes::add(const collective::Session& session) {
+  slowest_now_ = 0;
   for (size_t i = 0; i < seconds_.size(); ++i) {
     const double seconds = session.seconds(static_cast<int>(i));
+    slowest_now_ = std::max(slowest_now_, seconds);
     seconds_[i] = seconds_[i] > 0 ? seconds_[i] + kNewest * (seconds - seconds_[i]) : seconds;
   }
 }

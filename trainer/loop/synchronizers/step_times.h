@@ -18,6 +18,8 @@ class StepTimes {
 
   // Adds the times of the step just made.
   void add(const collective::Session& session);
+  // Returns the longest computing time of a member in the step added last; 0 before the first.
+  double slowest_now() const { return slowest_now_; }
   // stragglerRank is the member with the longest steps; stragglerSlowdown is the ratio of its time
   // to the median member's. Empty for fewer than two members.
   std::map<std::string, double> metrics() const;
@@ -25,6 +27,7 @@ class StepTimes {
  private:
   std::vector<int> ranks_;
   std::vector<double> seconds_;
+  double slowest_now_ = 0;
 };
 
 }  // namespace muster::loop

@@ -1,0 +1,132 @@
+#include "operator/controller/ledgers.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "common/documents/json.h"
+#include "operator/api/status.h"
+
+namespace muster::controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A job that is looked at by operators one after the other.
+class LedgersTest : public testing::Test {
+ protected:
+  LedgersTest() {
+    job_.name_space = "lab";
+    job_.name = "mnist";
+    job_.uid = "1";
+    job_.created = now_;
+  }
+
+  // Looks after the time has passed; the job is on `use` from then on. Writes the status where the
+  // plan has changed anything else in it.
+  void look(std::chrono::milliseconds passed, TimeUse use, bool writes = true) {
+    now_ += passed + jump_;
+    jump_ = 0ms;
+    ticks_ += passed;
+    plan::Plan plan;
+    plan.status = job_.status;
+    plan.use = use;
+    if (writes) ++plan.status.restarts;
+    if (ends_) plan.status.completion_time = now_;
+    ledgers_->look(job_, observed_, plan, now_, ticks_);
+    if (plan.status != job_.status) job_.status = plan.status;
+  }
+  // Another process of the operator looks from now on.
+  void another_operator() { ledgers_.emplace(); }
+  TimeSpent spent() const { return TimeSpent::of(member(job_.status.goodput, "seconds")); }
+
+  api::TrainingJob job_;
+  plan::Observed observed_;
+  std::optional<Ledgers> ledgers_{std::in_place};
+  api::Time now_{1000s};
+  Ledgers::Moment ticks_{50s};
+  std::chrono::milliseconds jump_{0};  // how far the wall clock is set
+  bool ends_ = false;
+};
+
+TEST_F(LedgersTest, CountFromTheJobsCreation) {
+  look(3s, TimeUse::queued);
+  look(10s, TimeUse::starting);
+  EXPECT_EQ(spent()[TimeUse::queued], 10);
+  EXPECT_EQ(spent().total(), 13);
+}
+
+TEST_F(LedgersTest, AreNoReasonToWriteAStatus) {
+  look(3s, TimeUse::queued);
+  const Json before = job_.status.goodput;
+  look(10s, TimeUse::pulling, /*writes=*/false);
+  EXPECT_EQ(job_.status.goodput, before);
+  look(5s, TimeUse::starting);
+  EXPECT_EQ(spent()[TimeUse::queued], 10);
+  EXPECT_EQ(spent()[TimeUse::pulling], 5);
+}
+
+TEST_F(LedgersTest, AnotherOperatorKeepsWhatWasCountedAndDoesNotKnowTheGap) {
+  look(3s, TimeUse::queued);
+  look(10s, TimeUse::suspended);
+  another_operator();
+  look(7s, TimeUse::suspended);
+  look(5s, TimeUse::starting);
+  EXPECT_EQ(spent()[TimeUse::queued], 10);
+  EXPECT_EQ(spent()[TimeUse::unknown], 7);
+  EXPECT_EQ(spent()[TimeUse::suspended], 5);
+  EXPECT_EQ(spent().total(), 25);
+}
+
+TEST_F(LedgersTest, AWallClockThatJumpsChangesNothing) {
+  look(1s, TimeUse::queued);
+  jump_ = 3600s;
+  look(10s, TimeUse::queued);
+  jump_ = -7200s;
+  look(10s, TimeUse::queued);
+  EXPECT_EQ(spent().total(), 21);
+}
+
+TEST_F(LedgersTest, AnEndedJobSpendsNothingUntilItTrainsOn) {
+  look(1s, TimeUse::queued);
+  ends_ = true;
+  look(10s, TimeUse::stopping);
+  look(100s, TimeUse::stopping);
+  EXPECT_EQ(spent().total(), 11);
+  ends_ = false;
+  job_.status.completion_time.reset();
+  look(2s, TimeUse::queued);
+  look(3s, TimeUse::starting);
+  EXPECT_LE(spent().total(), 11 + 102 + 3);
+  EXPECT_EQ(spent()[TimeUse::queued], 10 + 3);
+}
+
+TEST_F(LedgersTest, AJobOfTheSameNameBeginsAnew) {
+  look(5s, TimeUse::queued);
+  look(5s, TimeUse::queued);
+  job_.uid = "2";
+  job_.created = now_;
+  job_.status = {};
+  look(1s, TimeUse::pulling);
+  look(2s, TimeUse::pulling);
+  EXPECT_EQ(spent().total(), 3);
+}
+
+TEST_F(LedgersTest, ShowJobsAndSumsOfNamespaces) {
+  look(5s, TimeUse::queued);
+  look(5s, TimeUse::queued);
+  int jobs = 0;
+  ledgers_->each([&](const Ledgers::Job& job) {
+    EXPECT_EQ(job.name_space + "/" + job.name, "lab/mnist");
+    EXPECT_EQ(job.ledger.spent()[TimeUse::queued], 5);
+    ++jobs;
+  });
+  EXPECT_EQ(jobs, 1);
+  EXPECT_EQ(ledgers_->by_namespace().at("lab").total(), 10);
+  ledgers_->forget("lab/mnist");
+  ledgers_->each([](const Ledgers::Job&) { FAIL(); });
+  EXPECT_EQ(ledgers_->by_namespace().at("lab").total(), 10);
+}
+
+}  // namespace
+}  // namespace muster::controller
