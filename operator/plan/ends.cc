@@ -5,14 +5,13 @@
 #include <tuple>
 #include <vector>
 
-#include "operator/plan/back_off.h"
 #include "operator/plan/describe.h"
+#include "operator/plan/ending.h"
 #include "operator/plan/failure.h"
 #include "operator/plan/in_place.h"
 #include "operator/plan/records.h"
 #include "operator/plan/restarts.h"
 #include "operator/plan/scaling.h"
-#include "operator/plan/success.h"
 
 namespace muster::plan {
 namespace {

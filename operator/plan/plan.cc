@@ -1,18 +1,14 @@
 #include "operator/plan/plan.h"
 
-#include "operator/plan/deadline.h"
 #include "operator/plan/draft.h"
 #include "operator/plan/ending.h"
 #include "operator/plan/ends.h"
-#include "operator/plan/keys.h"
-#include "operator/plan/milestones.h"
 #include "operator/plan/records.h"
 #include "operator/plan/replicas.h"
 #include "operator/plan/report.h"
 #include "operator/plan/restarts.h"
 #include "operator/plan/retry.h"
 #include "operator/plan/scaling.h"
-#include "operator/plan/stalls.h"
 #include "operator/plan/suspend.h"
 #include "operator/plan/time_use.h"
 
@@ -39,6 +35,26 @@ void choose_folder(Draft& draft) {
   if (is_new && !draft.job.training.is_null()) draft.status.storage_folder = folder_of(draft.job);
 }
 
+// Chooses the name of the key pair by which the job's replicas identify each other. A job with
+// `training` and several replicas gets a new name if it has none, and after a restart of the whole
+// job, but not after a suspension. Living replicas keep the key pair that they were created with: a
+// job that an older operator started in plaintext stays in plaintext.
+void choose_keys(Draft& draft) {
+  const api::TrainingJob& job = draft.job;
+  std::optional<api::Security>& security = draft.status.security;
+  if (job.training.is_null() || draft.stage() != Stage::active) return;
+  const bool has_keys = !draft.status.keys().empty();
+  const bool restarted = has_keys && security->restart_run != draft.status.restart_run;
+  if (draft.any_live() && !restarted) return;
+  if (api::replicas_of(job) <= 1 && !api::workers_may_change(job)) {
+    security.reset();
+  } else if (job.transport == api::Transport::none) {
+    security = api::Security{};
+  } else if (!has_keys || restarted) {
+    security = {job.name + "-tls-" + draft.observed.nonce, draft.status.restart_run};
+  }
+}
+
 void plan_before_the_end(Draft& draft) {
   adopt_records(draft);
   choose_folder(draft);
@@ -57,9 +73,7 @@ void plan_before_the_end(Draft& draft) {
   conclude(draft);
   remove_replicas(draft);
   report_progress(draft);
-  report_stalls(draft);
   report(draft);
-  note_milestones(draft);
   draft.status.observed_generation = draft.job.generation;
   report_results(draft);
   list_counted(draft);

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "operator/plan/back_off.h"
-#include "operator/plan/cleanup.h"
-#include "operator/plan/startup.h"
-#include "operator/plan/success.h"
+#include "operator/plan/ending.h"
+#include "operator/plan/restarts.h"
 
 namespace muster::plan {
 namespace {
@@ -68,6 +66,48 @@ void look_again_in_ending(Draft& draft) {
     }
   }
   if (evaluator_is_due(draft)) draft.look_again_at(evaluator_limit(draft));
+}
+
+bool is_ready(const Draft& draft, Role role) {
+  for (int index = 0; index < draft.desired(role); ++index) {
+    const ObservedReplica* replica = draft.current(role, index);
+    const bool ready = replica && replica->phase == Phase::running && replica->ready;
+    const api::ReplicaRecord& record = draft.record(role, index);
+    if (!ready && !record.succeeded && !record.failed) return false;
+  }
+  return true;
+}
+
+// Whether replicas of the role may be created. With startupPolicy InOrder, every replica of the
+// roles before it must be ready (or have succeeded). Always true with order Any.
+bool may_start(const Draft& draft, Role role) {
+  if (draft.job.startup_order == api::StartupOrder::any) return true;
+  for (Role earlier : api::kRoles) {
+    if (earlier == role) break;
+    if (!is_ready(draft, earlier)) return false;
+  }
+  return true;
+}
+
+// Whether an ended replica should be removed, by cleanPodPolicy:
+// - Running: attempts that a later attempt has replaced are removed; the last attempt of each index
+//   stays, with its logs;
+// - All: as Running, and when the job has finished all replicas are removed;
+// - None: no replica is removed, not even a replaced attempt.
+//
+// Replicas that live when a job is decided are stopped under any policy, so a finished job has no
+// living replicas.
+bool is_forgotten(const Draft& draft, const ObservedReplica& ended) {
+  switch (draft.job.run_policy.clean_pod_policy) {
+    case api::CleanPodPolicy::none:
+      return false;
+    case api::CleanPodPolicy::all:
+      if (draft.stage() == Stage::finished) return true;
+      break;
+    case api::CleanPodPolicy::running:
+      break;
+  }
+  return draft.is_superseded(ended);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ void create_replicas(Draft& draft);
 bool must_leave(const Draft& draft, const ObservedReplica& replica);
 
 // Asks the replicas that must leave to leave, and removes ended replicas that cleanPodPolicy does
-// not keep (cleanup.h).
+// not keep.
 void remove_replicas(Draft& draft);
 
 // Whether the view lacks a replica that the job wants and that is not done.

@@ -173,6 +173,61 @@ void note_requested_checkpoint(Draft& draft) {
                                     "\"): " + clean_line(string_or(requested, "checkpoint", "?")));
 }
 
+constexpr const char* kStalled = "Stalled";
+
+std::string describe_stall(const Json& stall) {
+  const bool storage = bool_or(stall, "storage", false);
+  return clean_line(string_or(stall, "replica", "?")) +
+         (storage ? " waits for its storage since " : " has given no sign of life since ") +
+         clean_line(string_or(stall, "since", "?")) + ": " +
+         clean_line(string_or(stall, "doing", "?"));
+}
+
+void report_stalls(Draft& draft) {
+  const Json& stalls = member(draft.status.progress, "stalled");
+  const bool before = draft.status.is_true(kStalled);
+  if (draft.stage() != Stage::active || !stalls.is_array() || stalls.empty()) {
+    if (before) draft.set(kStalled, false, "GoesOn", "nothing stands still any more");
+    return;
+  }
+  // Storage is named first, because other stalled work may only be waiting for it.
+  const Json* worst = &stalls.front();
+  for (const Json& stall : stalls) {
+    if (bool_or(*worst, "storage", false)) break;
+    if (bool_or(stall, "storage", false)) worst = &stall;
+  }
+  std::string message = describe_stall(*worst);
+  if (stalls.size() > 1) message += "; and " + std::to_string(stalls.size() - 1) + " more";
+  const char* const reason = bool_or(*worst, "storage", false) ? "StorageHangs" : "ReplicaHangs";
+  draft.set(kStalled, true, reason, message);
+  if (!before) draft.warn(reason, message);
+}
+
+// Returns a text such as "5 replicas: ps 1, chief 1, worker 2, evaluator 1".
+std::string describe_replicas(const Draft& draft) {
+  std::string by_role;
+  for (const auto& [role, spec] : draft.job.replicas) {
+    if (spec.replicas == 0) continue;
+    by_role += (by_role.empty() ? "" : ", ") + api::role_name(draft.job, role) + " " +
+               std::to_string(spec.replicas);
+  }
+  const int all = api::replicas_of(draft.job);
+  return std::to_string(all) + (all == 1 ? " replica: " : " replicas: ") + by_role;
+}
+
+// Writes the events of a job's progress: its replicas are started, and all of them are ready. Ends,
+// restarts and suspensions are reported by the functions that decide them.
+void note_milestones(Draft& draft) {
+  const api::JobStatus& before = draft.job.status;
+  if (draft.status.start_time && !before.start_time) {
+    draft.note("Started", "the job is started with " + describe_replicas(draft));
+  }
+  const api::Condition* running = draft.status.find("Running");
+  if (running != nullptr && running->status && !before.is_true("Running")) {
+    draft.note("Running", running->message);
+  }
+}
+
 }  // namespace
 
 void report_acceptance(Draft& draft) {
@@ -208,6 +263,7 @@ void report(Draft& draft) {
       (suspended->status || suspended->reason == "Suspending")) {
     draft.set("Suspended", false, "Finishing", "the job is decided");
   }
+  note_milestones(draft);
 }
 
 void report_results(Draft& draft) {
@@ -228,6 +284,7 @@ void report_progress(Draft& draft) {
   if (!resumed.empty() && resumed != string_or(draft.job.status.progress, "resumed", ""))
     draft.note("GoesOn", resumed);
   note_requested_checkpoint(draft);
+  report_stalls(draft);
   if (draft.stage() == Stage::active || !progress.is_object()) return;
   for (const char* of_a_job_that_trains : {"examplesPerSecond", "etaSeconds"}) {
     progress.erase(of_a_job_that_trains);

@@ -1,6 +1,16 @@
 #include "operator/plan/suspend.h"
 
 namespace muster::plan {
+namespace {
+
+// Returns the reason and message of the condition Suspended for a job that has no running replicas
+// because a user has suspended it or a queue holds it.
+api::Hold hold_of(const Draft& draft) {
+  if (const api::Hold* hold = draft.queue_hold()) return *hold;
+  return {"Suspended", "the job is suspended: no replica runs"};
+}
+
+}  // namespace
 
 void follow_suspend(Draft& draft) {
   const api::Condition* suspended = draft.status.find("Suspended");
@@ -21,9 +31,12 @@ void follow_suspend(Draft& draft) {
   }
 }
 
-api::Hold hold_of(const Draft& draft) {
-  if (const api::Hold* hold = draft.queue_hold()) return *hold;
-  return {"Suspended", "the job is suspended: no replica runs"};
+void conclude_suspension(Draft& draft) {
+  const api::Condition* before = draft.status.find("Suspended");
+  const api::Hold hold = hold_of(draft);
+  const bool is_news = !before->status || before->reason != hold.reason;
+  draft.set("Suspended", true, hold.reason, hold.message);
+  if (is_news) draft.note(hold.reason, hold.message);
 }
 
 }  // namespace muster::plan

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "docs/operations/troubleshooting.md"
 SOURCES = ["operator/plan/*.cc", "operator/plan/*.h", "operator/local/local_cluster.cc", "operator/kube/cluster/*.cc",
            "operator/kube/kueue/*.cc", "operator/kube/tfjob/*.cc", "operator/api/overview.cc", "operator/api/disruption.h",
-           "operator/cmd/local/run_command.cc", "operator/cmd/cluster/job_wait.cc"]
+           "operator/cmd/local/run_loop.cc", "operator/cmd/cluster/job_wait.cc"]
 # Kinds of objects, values of their fields, and what only other programs read.
 OTHERS = set("""Chief Created Evaluator FailureTarget False Master NetworkPolicy NoReservation Node NodeFailures PodDisruptionBudget
     PodsReady PriorityClass QuotaReserved Recovered Requeued ResourceFlavor SandboxChanged SuccessCriteriaMet TFJob TrainingJob True

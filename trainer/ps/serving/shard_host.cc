@@ -135,14 +135,15 @@ void ShardHost::build(const OpenRequest& request) {
     try {
       auto update =
           std::make_unique<GpuUpdate>(*gpu_, gpu_floats_, optimizer, shape.range, shape.bfloat16);
-      hosted_.emplace(Shard(shape, optimizer, spec_.schedule, std::move(update)),
+      hosted_.emplace(std::make_unique<Shard>(shape, optimizer, spec_.schedule, std::move(update)),
                       identity_.incarnation);
     } catch (const Unavailable& error) {
       throw DeviceError(error.what(), /*lost=*/false);
     }
   } else {
     const int threads = update_threads(shape.range.size(), identity_.shards);
-    hosted_.emplace(Shard(shape, optimizer, spec_.schedule, threads), identity_.incarnation);
+    hosted_.emplace(std::make_unique<Shard>(shape, optimizer, spec_.schedule, threads),
+                    identity_.incarnation);
   }
 }
 

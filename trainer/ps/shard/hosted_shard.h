@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -33,12 +34,12 @@ class HostedShard {
   };
 
   // `process` is a number that no other process has: the incarnation in its Hello.
-  explicit HostedShard(Shard shard, uint64_t process)
+  HostedShard(std::unique_ptr<Shard> shard, uint64_t process)
       : shard_(std::move(shard)), feed_(process), process_(process) {}
 
   // Whether open() will call `load`, unless another generation is opened first.
   bool loads(const OpenRequest& request) const {
-    return request.content() != OpenRequest::KEEP && request.generation() > shard_.generation();
+    return request.content() != OpenRequest::KEEP && request.generation() > shard_->generation();
   }
   // Opens a generation; a generation that is open already stays unchanged. Throws Unavailable if a
   // later generation is open or the content to keep is missing, and the errors of `load`. After an
@@ -78,14 +79,14 @@ class HostedShard {
   StandbyFeed::Message greet() { return feed_.greet(opening_); }
   std::optional<StandbyFeed::Message> next_forward();
   bool acknowledged(const Acknowledgement& reply, Shard::Answers& answers) {
-    return feed_.acknowledged(reply, shard_, answers);
+    return feed_.acknowledged(reply, *shard_, answers);
   }
-  void cut(Shard::Answers& answers) { feed_.cut(shard_, answers); }
+  void cut(Shard::Answers& answers) { feed_.cut(*shard_, answers); }
   void lose_standby() { feed_.lose(); }
 
   ShardState state() const;
-  Shard& shard() { return shard_; }
-  const Shard& shard() const { return shard_; }
+  Shard& shard() { return *shard_; }
+  const Shard& shard() const { return *shard_; }
 
  private:
   Tickets kept(const OpenRequest& request) const;
@@ -93,7 +94,7 @@ class HostedShard {
   bool adopt(const ForwardHello& greeting, const Forward& message, std::span<const float> values,
              Shard::Answers& answers);
 
-  Shard shard_;
+  std::unique_ptr<Shard> shard_;
   std::optional<Copy> kept_;
   StandbyFeed feed_;
   uint64_t process_;

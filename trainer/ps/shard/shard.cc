@@ -14,14 +14,15 @@ namespace muster::ps {
 
 namespace {
 
-std::unique_ptr<ShardPolicy> make(SyncPolicy policy) {
+std::unique_ptr<ShardPolicy> make(ShardPolicy::Access access) {
+  const SyncPolicy policy = access.shard.shape().policy;
   switch (policy) {
     case SyncPolicy::sync:
-      return make_sync();
+      return make_sync(std::move(access));
     case SyncPolicy::async:
-      return make_async();
+      return make_async(std::move(access));
     case SyncPolicy::bounded_staleness:
-      return make_bounded_staleness();
+      return make_bounded_staleness(std::move(access));
   }
   throw Invalid("policy: expected a policy that shards have, found number " +
                 std::to_string(static_cast<int>(policy)));
@@ -55,27 +56,18 @@ Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Sc
       update_(std::move(update)),
       schedule_(schedule),
       slot_count_(optimizer.slot_names().size()),
-      policy_(make(shape.policy)),
+      policy_(make({*this, counts_, tickets_, *update_,
+                    [this](const ForwardUpdate& update, auto gradients, auto copies) {
+                      return apply(update, gradients, copies);
+                    }})),
       lockstep_(policy_->lockstep()) {}
 
 Shard::~Shard() = default;
-Shard::Shard(Shard&&) noexcept = default;
-
-// Tells the policy the address of this object, which may have moved since the last call.
-ShardPolicy& Shard::policy() {
-  policy_->shard_ = this;
-  return *policy_;
-}
-
-// Returns memory for the shard's own floats, all zeros.
-compute::Floats Shard::floats(size_t count) const {
-  return compute::Floats(count, compute::CacheLineAllocator<float>(update_->memory().get()));
-}
 
 void Shard::load(Content content) {
   const auto own = [&](compute::Floats& values) {
     if (!update_->memory()) return std::move(values);
-    compute::Floats moved = floats(values.size());
+    compute::Floats moved = update_->floats(values.size());
     std::ranges::copy(std::exchange(values, {}), moved.begin());
     return moved;
   };
@@ -87,7 +79,7 @@ void Shard::load(Content content) {
   optimizer_t_ = content.optimizer_t;
   committed_ = {};
   sums_ = sums_before_ = content.sums;
-  policy().forget();
+  policy_->forget();
 }
 
 void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& answers,
@@ -97,7 +89,7 @@ void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& an
   serving_ = serving;
   used_ = false;
   tickets_ = std::move(tickets);
-  policy().begin(members, answers);
+  policy_->begin(members, answers);
 }
 
 std::vector<std::span<const float>> Shard::slots() const {
@@ -122,7 +114,7 @@ uint32_t Shard::Image::digest() const {
 bool Shard::admits(uint64_t session, const PushHeader& header, Answers& answers) {
   const bool ours = generation_ > 0 && header.generation == generation_ && serving_;
   if (ours && header.rank < members_) return used_ = true;
-  policy().supersede(session, header.sequence, answers);
+  policy_->supersede(session, header.sequence, answers);
   if (ours) {
     answers.back().header.status = Status::rejected;
     answers.back().header.message = "expected a rank below " + std::to_string(members_) +
@@ -135,19 +127,19 @@ bool Shard::admits(uint64_t session, const PushHeader& header, Answers& answers)
 
 void Shard::push(uint64_t session, const PushHeader& header, const Buffers& buffers,
                  Answers& answers) {
-  if (admits(session, header, answers)) policy().push(session, header, buffers, answers);
+  if (admits(session, header, answers)) policy_->push(session, header, buffers, answers);
 }
 
 void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
-  if (admits(session, header, answers)) policy().pull(session, header, answers);
+  if (admits(session, header, answers)) policy_->pull(session, header, answers);
 }
 
 void Shard::detach(uint64_t session, Answers& answers) {
-  policy().detach(session, answers);
+  policy_->detach(session, answers);
 }
 
 void Shard::settle(Answers& answers) {
-  if (settled()) policy().settle(answers);
+  if (settled()) policy_->settle(answers);
 }
 
 void ShardPolicy::supersede(uint64_t session, uint64_t sequence, Answers& answers) const {
@@ -155,15 +147,15 @@ void ShardPolicy::supersede(uint64_t session, uint64_t sequence, Answers& answer
   answer.session = session;
   answer.header.status = Status::superseded;
   answer.header.sequence = sequence;
-  answer.header.generation = shard().generation();
+  answer.header.generation = shard_.generation();
 }
 
 ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence,
                                              const compute::LossSums& sums) const {
   Answer answer;
   answer.session = session;
-  answer.header.generation = shard().generation();
-  answer.header.step = shard().step();
+  answer.header.generation = shard_.generation();
+  answer.header.step = shard_.step();
   answer.header.sequence = sequence;
   answer.header.sums = sums;
   answer.values = Answer::Values::current;

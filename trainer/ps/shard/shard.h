@@ -100,7 +100,7 @@ class Shard {
   Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
         std::unique_ptr<ShardUpdate> update);
   ~Shard();
-  Shard(Shard&&) noexcept;
+  Shard(const Shard&) = delete;  // its policy has its address
 
   // Takes over `content`, which is served only after begin().
   void load(Content content);
@@ -163,21 +163,15 @@ class Shard {
   Image image() const;
 
  private:
-  friend class ShardPolicy;
-
-  ShardPolicy& policy();
   bool admits(uint64_t session, const PushHeader& header, Answers& answers);
   bool apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
              ShardUpdate::Copies copies);
   bool take_step(const ForwardUpdate& update, ShardUpdate::Buffers buffers);
-  compute::Floats floats(size_t count) const;
 
   Shape shape_;
   std::unique_ptr<ShardUpdate> update_;
   const compute::Schedule& schedule_;
   size_t slot_count_;
-  std::unique_ptr<ShardPolicy> policy_;
-  bool lockstep_;
   uint64_t generation_ = 0;
   size_t members_ = 0;
   bool serving_ = true;
@@ -194,6 +188,8 @@ class Shard {
   Tickets tickets_;
   StandbyLog log_;
   Counts counts_;
+  std::unique_ptr<ShardPolicy> policy_;
+  const bool lockstep_;
 };
 
 }  // namespace muster::ps

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "trainer/ps/shard/shard.h"
 
@@ -18,6 +20,24 @@ class ShardPolicy {
   using Answers = Shard::Answers;
   using Buffers = Shard::Buffers;
 
+  // The shard that a policy decides for, and what the policy may change of it.
+  struct Access {
+    const Shard& shard;
+    Shard::Counts& counts;
+    Tickets& tickets;
+    ShardUpdate& update;
+    // Makes an update with the sum of the gradients, and writes the parameters after it to each of
+    // the copies too. Returns false if there are no rows: the parameters and the copies then stay
+    // unchanged. Each of them has as many floats as the shard.
+    std::function<bool(const ForwardUpdate&, ShardUpdate::Gradients, ShardUpdate::Copies)> apply;
+  };
+
+  explicit ShardPolicy(Access access)
+      : shard_(access.shard),
+        counts_(access.counts),
+        tickets_(access.tickets),
+        apply_(std::move(access.apply)),
+        update_(access.update) {}
   virtual ~ShardPolicy() = default;
   virtual bool lockstep() const { return false; }  // see Shard::lockstep(); never changes
 
@@ -34,21 +54,14 @@ class ShardPolicy {
   // Called when the last update is settled.
   virtual void settle(Answers& answers) = 0;
 
+  // Answers that the request belongs to another generation than the shard's.
+  void supersede(uint64_t session, uint64_t sequence, Answers& answers) const;
+
  protected:
-  const Shard& shard() const { return *shard_; }
-  Shard::Counts& counts() { return shard_->counts_; }
-  Tickets& tickets() { return shard_->tickets_; }
-  // Makes an update with the sum of `gradients`, and writes the parameters after it to each of
-  // `copies` too. Returns false if there are no rows: the parameters and `copies` then stay
-  // unchanged. Each of them has as many floats as the shard.
-  bool apply(const ForwardUpdate& update, ShardUpdate::Gradients gradients,
-             ShardUpdate::Copies copies) {
-    return shard_->apply(update, gradients, copies);
-  }
   // Copies gradients, which may be in any memory, to the shard's own floats.
   void copy(compute::ConstPlacedFloats gradients, compute::Floats& to) const {
-    if (to.size() != gradients.size()) to = shard_->floats(gradients.size());
-    shard_->update_->keep(gradients, to);
+    if (to.size() != gradients.size()) to = update_.floats(gradients.size());
+    update_.keep(gradients, to);
   }
   // Returns gradients where the host can read them: in place, or in `copied`.
   std::span<const float> readable(compute::ConstPlacedFloats gradients,
@@ -58,7 +71,7 @@ class ShardPolicy {
     return copied;
   }
   // Counts a repeated push. `same`: its content is the same, as far as is known.
-  void count_repeated(bool same) { ++(same ? counts().duplicates : counts().conflicting); }
+  void count_repeated(bool same) { ++(same ? counts_.duplicates : counts_.conflicting); }
   // Whether the sums are the same to the bit; a NaN equals itself.
   static bool same(const compute::LossSums& a, const compute::LossSums& b) {
     const auto same_bits = [](double one, double other) {
@@ -69,16 +82,18 @@ class ShardPolicy {
   }
   // Returns an answer with the current parameters.
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
-  // Answers that the request belongs to another generation than the shard's.
-  void supersede(uint64_t session, uint64_t sequence, Answers& answers) const;
+
+  const Shard& shard_;
+  Shard::Counts& counts_;
+  Tickets& tickets_;
+  const decltype(Access::apply) apply_;
 
  private:
-  friend class Shard;
-  Shard* shard_ = nullptr;
+  ShardUpdate& update_;
 };
 
-std::unique_ptr<ShardPolicy> make_sync();
-std::unique_ptr<ShardPolicy> make_async();
-std::unique_ptr<ShardPolicy> make_bounded_staleness();
+std::unique_ptr<ShardPolicy> make_sync(ShardPolicy::Access access);
+std::unique_ptr<ShardPolicy> make_async(ShardPolicy::Access access);
+std::unique_ptr<ShardPolicy> make_bounded_staleness(ShardPolicy::Access access);
 
 }  // namespace muster::ps

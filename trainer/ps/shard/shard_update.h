@@ -39,6 +39,10 @@ class ShardUpdate {
 
   // Returns the memory for the shard's own floats, which the host can address; null: the heap.
   virtual std::shared_ptr<compute::FloatMemory> memory() { return nullptr; }
+  // Returns `count` floats of that memory, all zeros.
+  compute::Floats floats(size_t count) {
+    return compute::Floats(count, compute::CacheLineAllocator<float>(memory().get()));
+  }
   // Copies gradients to the shard's own floats.
   virtual void keep(compute::ConstPlacedFloats gradients, std::span<float> to) = 0;
 };

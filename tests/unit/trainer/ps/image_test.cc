@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <deque>
 #include <optional>
 #include <set>
 
@@ -28,11 +29,11 @@ class ImageTest : public testing::TestWithParam<Policy> {
     content.slots.assign(2, Values(kFloats));
     return content;
   }
-  Shard make() {
+  Shard& make() {
     Shard::Shape shape;
     shape.range = {0, kFloats};
     shape.policy = GetParam();
-    Shard shard(shape, *optimizer_, schedule_, 2);
+    Shard& shard = shards_.emplace_back(shape, *optimizer_, schedule_, 2);
     begin(shard);
     return shard;
   }
@@ -75,13 +76,14 @@ class ImageTest : public testing::TestWithParam<Policy> {
   compute::ParameterLayout layout_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
+  std::deque<Shard> shards_;
   Values gradients_ = Values(kFloats);
   uint64_t generation_ = 0;
   uint64_t sequence_ = 0;
 };
 
 TEST_P(ImageTest, StaysAsItWasWhileTheShardGoesOn) {
-  Shard shard = make();
+  Shard& shard = make();
   step(shard);
   const Held before = copy(shard);
   const Shard::Image image = shard.image();
@@ -96,8 +98,8 @@ TEST_P(ImageTest, StaysAsItWasWhileTheShardGoesOn) {
 }
 
 TEST_P(ImageTest, ChangesNoBitOfWhatFollows) {
-  Shard shard = make();
-  Shard undisturbed = make();
+  Shard& shard = make();
+  Shard& undisturbed = make();
   std::optional<Shard::Image> image;
   for (int i = 0; i < 12; ++i) {
     if (i % 3 == 1) image = shard.image();
@@ -109,7 +111,7 @@ TEST_P(ImageTest, ChangesNoBitOfWhatFollows) {
 }
 
 TEST_P(ImageTest, WhatIsLetGoIsUsedAgain) {
-  Shard shard = make();
+  Shard& shard = make();
   std::set<const float*> seen;
   for (int i = 0; i < 30; ++i) {
     const Shard::Image image = shard.image();

@@ -30,13 +30,13 @@ class StandbyTest : public testing::Test {
         standby_(shard(), 2) {
     open(serving_, 1, OpenRequest::INITIALIZE, 0, false);
   }
-  Shard shard() const {
+  std::unique_ptr<Shard> shard() const {
     Shard::Shape shape;
     shape.range = {0, kFloats};
     shape.policy = policy_;
     shape.shards = 2;
     shape.bfloat16 = bfloat16_;
-    return {shape, *optimizer_, schedule_};
+    return std::make_unique<Shard>(shape, *optimizer_, schedule_);
   }
   void open(HostedShard& shard, uint64_t generation, OpenRequest::Content content,
             uint64_t coupling, bool follow) {

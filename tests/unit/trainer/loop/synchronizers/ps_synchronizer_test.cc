@@ -21,21 +21,21 @@ namespace muster::loop {
 namespace {
 
 // A shard of all parameters, for one member.
-ps::Shard make_shard(const Assembly& assembly, compute::Floats parameters = {}) {
+std::unique_ptr<ps::Shard> make_shard(const Assembly& assembly, compute::Floats parameters = {}) {
   const size_t floats = assembly.engine->layout().size();
   ps::Shard::Shape shape;
   shape.range = {0, floats};
   shape.policy = assembly.spec().policy;
-  ps::Shard shard(shape, *assembly.optimizer, assembly.spec().schedule);
+  auto shard = std::make_unique<ps::Shard>(shape, *assembly.optimizer, assembly.spec().schedule);
   ps::Shard::Content content;
   content.parameters = std::move(parameters);
   content.parameters.resize(floats);
   content.slots.assign(assembly.optimizer->slot_names().size(), compute::Floats(floats));
-  shard.load(std::move(content));
+  shard->load(std::move(content));
   ps::Shard::Answers answers;
   const Workload& workload = *assembly.workload;
-  shard.begin(1, 1, ps::Tickets(0, workload.total_tickets(), {}, workload.tickets_per_epoch()),
-              answers);
+  shard->begin(1, 1, ps::Tickets(0, workload.total_tickets(), {}, workload.tickets_per_epoch()),
+               answers);
   return shard;
 }
 
@@ -123,7 +123,8 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
   Assembly assembly =
       assemble(Training::load(path), 1, true, {1, false}, 0,
                GetParam() ? compute::testing::make_far_engine : compute::Engine::create);
-  ps::Shard shard = make_shard(assembly);
+  const std::unique_ptr<ps::Shard> made = make_shard(assembly);
+  ps::Shard& shard = *made;
   const uint64_t last = assembly.workload->steps_per_epoch() - 1;  // of the first epoch
   Losses losses{{1, last + 1}, {0, 3, 4, last, 2 * last}, {}};
   Group group;
@@ -157,7 +158,8 @@ TEST_P(PsSynchronizerTest, AStepThatTheTrainingDoesNotHaveIsRefused) {
       assemble(Training::load(path), 1, true, {1, false}, 0,
                GetParam() ? compute::testing::make_far_engine : compute::Engine::create);
   for (const uint64_t first : {0, 3}) {
-    ps::Shard shard = make_shard(assembly);
+    const std::unique_ptr<ps::Shard> made = make_shard(assembly);
+    ps::Shard& shard = *made;
     Losses losses{{}, {}, first};
     Group group;
     PsSynchronizer synchronizer(assembly, group.client(), by_way_to(shard, losses));
@@ -186,7 +188,8 @@ TEST_P(PsDevicesTest, TrainToTheBitsOfAProcessByItself) {
   compute::Floats expected(by_itself.engine->layout().size());
   local.read_weights(expected);
   Assembly assembly = assemble(Training::load(path), 1, true, {3, false});
-  ps::Shard shard = make_shard(assembly, expected);
+  const std::unique_ptr<ps::Shard> made = make_shard(assembly, expected);
+  ps::Shard& shard = *made;
   while (local.has_next()) local.step();
   local.read_weights(expected);
 

@@ -347,7 +347,9 @@ class HostedShardTest : public testing::Test {
   HostedShardTest()
       : layout_(layout_of(1)),
         optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
-        hosted_(Shard({0, {0, 1}, SyncPolicy::sync}, *optimizer_, schedule_), /*process=*/7) {}
+        hosted_(std::make_unique<Shard>(Shard::Shape{0, {0, 1}, SyncPolicy::sync}, *optimizer_,
+                                        schedule_),
+                /*process=*/7) {}
   static OpenRequest request(uint64_t generation, OpenRequest::Content content) {
     OpenRequest request;
     request.set_generation(generation);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <deque>
+
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "tests/unit/trainer/one_tensor.h"
@@ -88,11 +90,11 @@ class ExchangeTest : public testing::Test {
         network_({&first_, &second_}) {
     schedule_.learning_rate = 1;
   }
-  Shard make(int index) {
+  Shard& make(int index) {
     Shard::Shape shape;
     shape.shard = index;
     shape.range = {static_cast<size_t>(index), static_cast<size_t>(index) + 1};
-    Shard shard(shape, *optimizer_, schedule_);
+    Shard& shard = shards_.emplace_back(shape, *optimizer_, schedule_);
     Shard::Content content;
     content.parameters = {10};
     shard.load(std::move(content));
@@ -110,8 +112,9 @@ class ExchangeTest : public testing::Test {
   compute::ParameterLayout layout_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
-  Shard first_;
-  Shard second_;
+  std::deque<Shard> shards_;
+  Shard& first_;
+  Shard& second_;
   DirectNetwork network_;
 };
 

@@ -60,7 +60,7 @@ compute::Range Books::range(int shard) const {
   return {begin, begin + floats_per_shard()};
 }
 
-Shard Books::make_shard(int shard) const {
+std::unique_ptr<Shard> Books::make_shard(int shard) const {
   Shard::Shape shape;
   shape.shard = shard;
   shape.range = range(shard);
@@ -70,7 +70,7 @@ Shard Books::make_shard(int shard) const {
   shape.shards = setting_.shards;
   shape.backup_workers = static_cast<uint32_t>(setting_.backups);
   shape.max_staleness = static_cast<uint64_t>(setting_.staleness);
-  return Shard(shape, *optimizer_, schedule_);
+  return std::make_unique<Shard>(shape, *optimizer_, schedule_);
 }
 
 Shard::Content Books::initial(int shard) const {

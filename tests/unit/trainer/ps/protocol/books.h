@@ -28,7 +28,7 @@ class Books {
 
   size_t floats_per_shard() const;
   compute::Range range(int shard) const;
-  Shard make_shard(int shard) const;
+  std::unique_ptr<Shard> make_shard(int shard) const;
   Shard::Content initial(int shard) const;
 
   std::vector<float> gradient(uint32_t rank, uint64_t step, uint64_t ticket,

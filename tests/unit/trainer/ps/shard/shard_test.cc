@@ -21,15 +21,15 @@ class ShardTest : public testing::Test {
     schedule_.learning_rate = 1.0;
   }
 
-  Shard make(SyncPolicy policy, int members, int shard = 0, Tickets tickets = {}) {
+  Shard& make(SyncPolicy policy, int members, int shard = 0, Tickets tickets = {}) {
     Shard::Shape shape;
     shape.shard = shard;
     shape.range = {0, 2};
     shape.policy = policy;
     return begun(shape, members, std::move(tickets));
   }
-  Shard begun(const Shard::Shape& shape, int members, Tickets tickets) {
-    Shard made(shape, *optimizer_, schedule_);
+  Shard& begun(const Shard::Shape& shape, int members, Tickets tickets) {
+    Shard& made = shards_.emplace_back(shape, *optimizer_, schedule_);
     Shard::Content content;
     content.parameters = {10, 20};
     made.load(std::move(content));
@@ -67,12 +67,13 @@ class ShardTest : public testing::Test {
   compute::ParameterLayout layout_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
+  std::deque<Shard> shards_;
   uint64_t sequence_ = 0;
   std::deque<std::vector<float>> memories_;  // of the sessions
 };
 
 TEST_F(ShardTest, SyncAppliesWhenEveryMemberHasPushedDividedByAllRows) {
-  Shard shard = make(SyncPolicy::sync, 2);
+  Shard& shard = make(SyncPolicy::sync, 2);
   EXPECT_TRUE(push(shard, 7, header(0, 0, 3, 1.5), {4, 0}).empty());
   EXPECT_THAT(shard.parameters(), ElementsAre(10, 20));
   const Answers answers = push(shard, 8, header(1, 0, 1, 0.5), {0, 8});
@@ -94,7 +95,7 @@ TEST_F(ShardTest, SyncAppliesWhenEveryMemberHasPushedDividedByAllRows) {
 TEST_F(ShardTest, SyncSumsInAFixedTreeWhateverTheOrderOfArrival) {
   constexpr float kBig = 16777216;
   for (const bool reversed : {false, true}) {
-    Shard shard = make(SyncPolicy::sync, 7);
+    Shard& shard = make(SyncPolicy::sync, 7);
     const float gradients[7] = {kBig, 1, 1, 1, -kBig, 1, 1};
     for (uint32_t i = 0; i < 7; ++i) {
       const uint32_t rank = reversed ? 6 - i : i;
@@ -109,7 +110,7 @@ TEST_F(ShardTest, WhatIsSentAsBfloat16IsTakenAndDeliveredSo) {
   Shard::Shape shape;
   shape.range = {0, 2};
   shape.bfloat16 = true;
-  Shard shard = begun(shape, 1, {});
+  Shard& shard = begun(shape, 1, {});
   const std::vector<float> gradients = {1.001f, 2};  // the first one rounds to 1
   std::vector<float> delivered(2);
   PushHeader pushed = header(0, 0, 1024);
@@ -124,7 +125,7 @@ TEST_F(ShardTest, SyncSumsInRankOrderWhateverTheOrderOfArrival) {
   const float big = 1e8f;
   std::vector<float> results[2];
   for (const bool reversed : {false, true}) {
-    Shard shard = make(SyncPolicy::sync, 3);
+    Shard& shard = make(SyncPolicy::sync, 3);
     const std::vector<float> gradients[3] = {{big, 0}, {-big, 0}, {3, 0}};
     for (int i = 0; i < 3; ++i) {
       const auto rank = static_cast<uint32_t>(reversed ? 2 - i : i);
@@ -137,7 +138,7 @@ TEST_F(ShardTest, SyncSumsInRankOrderWhateverTheOrderOfArrival) {
 }
 
 TEST_F(ShardTest, SyncTakesARemainderStepInWhichSomebodyHasNoRows) {
-  Shard shard = make(SyncPolicy::sync, 2);
+  Shard& shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 2), {2, 4});
   push(shard, 2, header(1, 0, 0), {0, 0});
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 18));
@@ -145,7 +146,7 @@ TEST_F(ShardTest, SyncTakesARemainderStepInWhichSomebodyHasNoRows) {
 }
 
 TEST_F(ShardTest, SyncCommitsAStepWithoutAnyRowsAndChangesNothing) {
-  Shard shard = make(SyncPolicy::sync, 1);
+  Shard& shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 0), {0, 0});
   EXPECT_EQ(shard.step(), 1u);
   EXPECT_EQ(shard.optimizer_t(), 0u);
@@ -154,7 +155,7 @@ TEST_F(ShardTest, SyncCommitsAStepWithoutAnyRowsAndChangesNothing) {
 
 // A process that was taken for lost may only be slow, and its push may come after its successor's.
 TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersWhoeverSentOne) {
-  Shard shard = make(SyncPolicy::sync, 2);
+  Shard& shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 1), {1, 1});
   push(shard, 5, header(0, 0, 1), {1, 1});  // rank 0 again, from another stream
   const Answers answers = push(shard, 2, header(1, 0, 1), {1, 1});
@@ -166,7 +167,7 @@ TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersWhoeverSentOne) {
 }
 
 TEST_F(ShardTest, SyncAnswersAPushOfTheStepJustCommittedWithItsResult) {
-  Shard shard = make(SyncPolicy::sync, 1);
+  Shard& shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 1, 0.25), {1, 1});
   const Answers answers = push(shard, 2, header(0, 0, 1, 0.25), {1, 1});
   ASSERT_EQ(answers.size(), 1u);
@@ -192,7 +193,7 @@ TEST_F(ShardTest, SyncSoundsAnAlarmForARepeatedPushWithOtherContent) {
                         {header(0, 0, 1, 0.5), {nan, 1}, false},
                         {of_another_ticket, {nan, 1}, false}};
   for (const Case& one : cases) {
-    Shard shard = make(SyncPolicy::sync, 2);
+    Shard& shard = make(SyncPolicy::sync, 2);
     push(shard, 1, header(0, 0, 1, 0.25), {nan, 1});
     push(shard, 5, one.header, one.gradients);
     EXPECT_EQ(shard.counts().duplicates, one.same);
@@ -203,7 +204,7 @@ TEST_F(ShardTest, SyncSoundsAnAlarmForARepeatedPushWithOtherContent) {
 }
 
 TEST_F(ShardTest, SyncSoundsAnAlarmForOtherSumsOfAStepThatIsCommitted) {
-  Shard shard = make(SyncPolicy::sync, 1);
+  Shard& shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 1, 0.25), {1, 1});
   push(shard, 2, header(0, 0, 1, 0.5), {1, 1});
   EXPECT_EQ(shard.counts().duplicates, 0u);
@@ -217,7 +218,7 @@ TEST_F(ShardTest, WhatIsSentAsBfloat16IsComparedSo) {
   shape.bfloat16 = true;
   const float unrounded = 1 + 1.0f / 1024;
   for (const float other : {1.0f, 2.0f}) {
-    Shard shard = begun(shape, 2, {});
+    Shard& shard = begun(shape, 2, {});
     push(shard, 1, header(0, 0, 1), {unrounded, 1});
     push(shard, 2, header(0, 0, 1), {other, 1});
     EXPECT_EQ(shard.counts().conflicting, other == 2.0f);
@@ -225,7 +226,7 @@ TEST_F(ShardTest, WhatIsSentAsBfloat16IsComparedSo) {
 }
 
 TEST_F(ShardTest, SyncDropsAndCountsAStalePush) {
-  Shard shard = make(SyncPolicy::sync, 1);
+  Shard& shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 1), {1, 1});
   push(shard, 1, header(0, 1, 1), {1, 1});
   const Answers answers = push(shard, 2, header(0, 0, 1), {50, 50});
@@ -236,7 +237,7 @@ TEST_F(ShardTest, SyncDropsAndCountsAStalePush) {
 }
 
 TEST_F(ShardTest, SyncRefusesAPushFromTheFuture) {
-  Shard shard = make(SyncPolicy::sync, 1);
+  Shard& shard = make(SyncPolicy::sync, 1);
   const Answers answers = push(shard, 1, header(0, 3, 1), {1, 1});
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].header.status, Status::superseded);
@@ -244,7 +245,7 @@ TEST_F(ShardTest, SyncRefusesAPushFromTheFuture) {
 }
 
 TEST_F(ShardTest, SyncServesTheParametersOfTheStepBefore) {
-  Shard shard = make(SyncPolicy::sync, 1);
+  Shard& shard = make(SyncPolicy::sync, 1);
   PushHeader before = header(0, 0, 0);
   before.pull = true;
   push(shard, 1, header(0, 0, 1), {1, 1});
@@ -258,7 +259,7 @@ TEST_F(ShardTest, SyncServesTheParametersOfTheStepBefore) {
 }
 
 TEST_F(ShardTest, ANewGenerationSupersedesWhoWaitsAndWhoComesLate) {
-  Shard shard = make(SyncPolicy::sync, 2);
+  Shard& shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 1), {1, 1});
   Answers answers;
   shard.begin(2, 2, {}, answers);
@@ -272,7 +273,7 @@ TEST_F(ShardTest, ANewGenerationSupersedesWhoWaitsAndWhoComesLate) {
 }
 
 TEST_F(ShardTest, RejectsARankThatTheGroupDoesNotHave) {
-  Shard shard = make(SyncPolicy::sync, 2);
+  Shard& shard = make(SyncPolicy::sync, 2);
   const Answers answers = push(shard, 1, header(2, 0, 1), {1, 1});
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].header.status, Status::rejected);
@@ -281,7 +282,7 @@ TEST_F(ShardTest, RejectsARankThatTheGroupDoesNotHave) {
 
 TEST_F(ShardTest, TheScheduleFollowsTheCommittedStep) {
   schedule_.shape = compute::Piecewise{{0}, {1.0, 0.5}};
-  Shard shard = make(SyncPolicy::sync, 1);
+  Shard& shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 1), {1, 0});
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 20));
   push(shard, 1, header(0, 1, 1), {1, 0});
@@ -289,7 +290,7 @@ TEST_F(ShardTest, TheScheduleFollowsTheCommittedStep) {
 }
 
 TEST_F(ShardTest, AsyncAppliesEachPushAtOnceDividedByItsOwnRows) {
-  Shard shard = make(SyncPolicy::async, 2, 0, Tickets(0, 3, {}));
+  Shard& shard = make(SyncPolicy::async, 2, 0, Tickets(0, 3, {}));
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
   EXPECT_EQ(*pull(shard, 2, header(1, 0, 0))[0].header.ticket, 1u);
   PushHeader first = header(0, 0, 2, 3.0);
@@ -321,11 +322,11 @@ TEST_F(ShardTest, SumsLossesByEpochWhateverTheOrder) {
     pushed.ticket = ticket;
     push(shard, 1, pushed, {0, 0});
   };
-  Shard async = make(SyncPolicy::async, 1, 0, Tickets(0, 4, {}, 2));
+  Shard& async = make(SyncPolicy::async, 1, 0, Tickets(0, 4, {}, 2));
   for (const uint64_t ticket : {0, 2, 1, 3}) push_ticket(async, ticket, 1.0 + ticket);
   EXPECT_DOUBLE_EQ(async.sums().of(0).loss, 1.0 + 2.0);
   EXPECT_DOUBLE_EQ(async.sums().of(1).loss, 3.0 + 4.0);
-  Shard sync = make(SyncPolicy::sync, 1, 0, Tickets(0, 4, {}, 2));
+  Shard& sync = make(SyncPolicy::sync, 1, 0, Tickets(0, 4, {}, 2));
   for (const uint64_t ticket : {0, 1, 2}) push_ticket(sync, ticket, 1.0 + ticket);
   EXPECT_DOUBLE_EQ(sync.sums().of(0).loss, 1.0 + 2.0);
   EXPECT_DOUBLE_EQ(sync.sums().of(1).loss, 3.0);
@@ -334,7 +335,7 @@ TEST_F(ShardTest, SumsLossesByEpochWhateverTheOrder) {
 }
 
 TEST_F(ShardTest, AsyncHandsOutTheTicketsOfTheDeadAgain) {
-  Shard shard = make(SyncPolicy::async, 2, 0, Tickets(0, 1, {}));
+  Shard& shard = make(SyncPolicy::async, 2, 0, Tickets(0, 1, {}));
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
   EXPECT_TRUE(pull(shard, 2, header(1, 0, 0)).empty());
   Answers answers;
@@ -345,7 +346,7 @@ TEST_F(ShardTest, AsyncHandsOutTheTicketsOfTheDeadAgain) {
 }
 
 TEST_F(ShardTest, AsyncIgnoresARepeatedPush) {
-  Shard shard = make(SyncPolicy::async, 1, 0, Tickets(0, 5, {}));
+  Shard& shard = make(SyncPolicy::async, 1, 0, Tickets(0, 5, {}));
   pull(shard, 1, header(0, 0, 0));
   PushHeader repeated = header(0, 0, 1);
   repeated.sequence = 9;
@@ -367,7 +368,7 @@ TEST_F(ShardTest, AsyncIgnoresARepeatedPush) {
 
 TEST_F(ShardTest, AsyncOtherShardsFollowTheStepOfShardZero) {
   schedule_.shape = compute::Piecewise{{4}, {1.0, 0.5}};
-  Shard shard = make(SyncPolicy::async, 1, 1);
+  Shard& shard = make(SyncPolicy::async, 1, 1);
   const Answers pulled = pull(shard, 1, header(0, 0, 0));
   ASSERT_EQ(pulled.size(), 1u);
   EXPECT_FALSE(pulled[0].header.ticket);
@@ -380,7 +381,7 @@ TEST_F(ShardTest, AsyncOtherShardsFollowTheStepOfShardZero) {
 // With 1 of 3 members as backup, rank 0 and the first of the others to come make the step.
 class BackupTest : public ShardTest {
  protected:
-  Shard make_backed(int members, uint32_t backups, int shard = 0, int shards = 1) {
+  Shard& make_backed(int members, uint32_t backups, int shard = 0, int shards = 1) {
     Shard::Shape shape;
     shape.shard = shard;
     shape.range = {0, 2};
@@ -391,7 +392,7 @@ class BackupTest : public ShardTest {
 };
 
 TEST_F(BackupTest, CommitsWithoutTheLastAndDividesByTheRowsOfThoseItHas) {
-  Shard shard = make_backed(3, 1);
+  Shard& shard = make_backed(3, 1);
   EXPECT_TRUE(push(shard, 1, header(0, 0, 1, 1.0), {1, 2}).empty());
   const Answers answers = push(shard, 3, header(2, 0, 3, 5.0), {7, 2});
   ASSERT_EQ(answers.size(), 2u);
@@ -406,7 +407,7 @@ TEST_F(BackupTest, CommitsWithoutTheLastAndDividesByTheRowsOfThoseItHas) {
 }
 
 TEST_F(BackupTest, AnswersWhoWasPassedOverWithTheNewestAndDropsItsGradients) {
-  Shard shard = make_backed(3, 1);
+  Shard& shard = make_backed(3, 1);
   for (uint64_t step = 0; step < 2; ++step) {
     push(shard, 1, header(0, step, 1), {1, 1});
     push(shard, 2, header(1, step, 1), {1, 1});
@@ -431,7 +432,7 @@ TEST_F(BackupTest, AnswersWhoWasPassedOverWithTheNewestAndDropsItsGradients) {
 }
 
 TEST_F(BackupTest, NeverCommitsWithoutRankZero) {
-  Shard shard = make_backed(3, 2);
+  Shard& shard = make_backed(3, 2);
   EXPECT_TRUE(push(shard, 2, header(1, 0, 1), {1, 1}).empty());
   EXPECT_TRUE(push(shard, 3, header(2, 0, 1), {1, 1}).empty());
   EXPECT_EQ(push(shard, 1, header(0, 0, 2), {2, 2}).size(), 3u);
@@ -441,7 +442,7 @@ TEST_F(BackupTest, NeverCommitsWithoutRankZero) {
 }
 
 TEST_F(BackupTest, RemembersAcrossGenerationsWhoContributed) {
-  Shard shard = make_backed(3, 1);
+  Shard& shard = make_backed(3, 1);
   push(shard, 1, header(0, 0, 1), {1, 1});
   push(shard, 2, header(1, 0, 1), {1, 1});
   Answers answers;
@@ -475,7 +476,7 @@ class FollowingTest : public BackupTest {
 };
 
 TEST_F(FollowingTest, OtherShardsHoldPushesUntilToldWhomShardZeroMadeTheStepOf) {
-  Shard shard = make_backed(4, 2, 1, 2);
+  Shard& shard = make_backed(4, 2, 1, 2);
   for (const uint32_t rank : {3u, 1u, 2u, 0u}) hold(shard, rank, {3, rank == 1 ? 9.0f : 0.0f});
   EXPECT_EQ(shard.step(), 0u);
   const Answers answers = pull(shard, 1, after_step_0(0, 0b1101));
@@ -493,7 +494,7 @@ TEST_F(FollowingTest, OtherShardsHoldPushesUntilToldWhomShardZeroMadeTheStepOf) 
 
 // A member's push that shard 0 has taken was given to the other shards before.
 TEST_F(FollowingTest, NobodyIsWaitedForWhoHasPushedAndDied) {
-  Shard shard = make_backed(3, 1, 1, 2);
+  Shard& shard = make_backed(3, 1, 1, 2);
   Answers answers;
   for (const uint32_t rank : {0u, 2u}) {
     hold(shard, rank, {2, 2});
@@ -507,7 +508,7 @@ TEST_F(FollowingTest, NobodyIsWaitedForWhoHasPushedAndDied) {
 
 TEST_F(FollowingTest, WhatIsHeldOutlivesTheGenerationButNotTheState) {
   for (const bool reloaded : {false, true}) {
-    Shard shard = make_backed(3, 1, 1, 2);
+    Shard& shard = make_backed(3, 1, 1, 2);
     for (const uint32_t rank : {0u, 2u}) hold(shard, rank, {2, 2});
     if (reloaded) shard.load({{10, 20}, {}, 0, 0, {}});
     Answers answers;
@@ -520,7 +521,7 @@ TEST_F(FollowingTest, WhatIsHeldOutlivesTheGenerationButNotTheState) {
 }
 
 TEST_F(FollowingTest, WhoIsToldBeforeThePushesAreThereWaitsForThem) {
-  Shard shard = make_backed(3, 1, 1, 2);
+  Shard& shard = make_backed(3, 1, 1, 2);
   EXPECT_TRUE(pull(shard, 2, after_step_0(1, 0)).empty());
   EXPECT_TRUE(pull(shard, 3, after_step_0(2, 0b101)).empty());
   hold(shard, 0, {1, 1});
@@ -538,7 +539,7 @@ TEST_F(FollowingTest, WhoIsToldBeforeThePushesAreThereWaitsForThem) {
 }
 
 TEST_F(FollowingTest, RejectsContributorsThatCannotBe) {
-  Shard shard = make_backed(3, 1, 1, 2);
+  Shard& shard = make_backed(3, 1, 1, 2);
   const auto rejection = [&](unsigned long contributors) {
     const Answers answers = pull(shard, 1, after_step_0(0, contributors));
     EXPECT_EQ(answers.size(), 1u);
@@ -554,7 +555,7 @@ TEST_F(FollowingTest, RejectsContributorsThatCannotBe) {
 // Two members, one of them fast. The comments give their clocks.
 class BoundedTest : public ShardTest {
  protected:
-  Shard make_bounded(uint64_t staleness, int shards = 1) {
+  Shard& make_bounded(uint64_t staleness, int shards = 1) {
     Shard::Shape shape;
     shape.range = {0, 2};
     shape.policy = SyncPolicy::bounded_staleness;
@@ -574,7 +575,7 @@ class BoundedTest : public ShardTest {
 };
 
 TEST_F(BoundedTest, WhoIsTooFarAheadWaitsForTheSlowest) {
-  Shard shard = make_bounded(2);
+  Shard& shard = make_bounded(2);
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
   EXPECT_EQ(*pull(shard, 2, header(1, 0, 0))[0].header.ticket, 1u);
   EXPECT_EQ(work(shard, 1, 0), 2u);            // 1 : 0
@@ -598,7 +599,7 @@ TEST_F(BoundedTest, WhoIsTooFarAheadWaitsForTheSlowest) {
 }
 
 TEST_F(BoundedTest, ZeroIsOneRoundAfterTheOther) {
-  Shard shard = make_bounded(0);
+  Shard& shard = make_bounded(0);
   pull(shard, 1, header(0, 0, 0));
   pull(shard, 2, header(1, 0, 0));
   EXPECT_EQ(work(shard, 1, 0), std::nullopt);
@@ -607,7 +608,7 @@ TEST_F(BoundedTest, ZeroIsOneRoundAfterTheOther) {
 }
 
 TEST_F(BoundedTest, TheDeadHoldNobodyUpAndWhoComesBeginsBesideTheSlowest) {
-  Shard shard = make_bounded(0);
+  Shard& shard = make_bounded(0);
   pull(shard, 1, header(0, 0, 0));
   pull(shard, 2, header(1, 0, 0));
   EXPECT_EQ(work(shard, 1, 0), std::nullopt);
@@ -622,7 +623,7 @@ TEST_F(BoundedTest, TheDeadHoldNobodyUpAndWhoComesBeginsBesideTheSlowest) {
 }
 
 TEST_F(BoundedTest, AMemberThatIsReplacedWhileItSleepsHoldsNobodyUp) {
-  Shard shard = make_bounded(0);
+  Shard& shard = make_bounded(0);
   pull(shard, 1, header(0, 0, 0));
   pull(shard, 2, header(1, 0, 0));
   EXPECT_EQ(work(shard, 1, 0), std::nullopt);
@@ -632,7 +633,7 @@ TEST_F(BoundedTest, AMemberThatIsReplacedWhileItSleepsHoldsNobodyUp) {
 }
 
 TEST_F(ShardTest, AsyncCountsTheUpdatesBetweenAPushsParametersAndItsApplication) {
-  Shard shard = make(SyncPolicy::async, 3, 0, Tickets(0, 9, {}));
+  Shard& shard = make(SyncPolicy::async, 3, 0, Tickets(0, 9, {}));
   for (uint32_t rank = 0; rank < 3; ++rank) pull(shard, rank + 1, header(rank, 0, 0));
   const auto staleness = [&](uint64_t session) {
     const uint64_t before = shard.counts().staleness;
@@ -655,7 +656,7 @@ TEST_F(ShardTest, AsyncOfSeveralShardsHoldsWorkForDoneOnlyWhenItsMemberAsksForMo
   shape.range = {0, 2};
   shape.policy = SyncPolicy::async;
   shape.shards = 2;
-  Shard shard = begun(shape, 2, Tickets(0, 2, {}));
+  Shard& shard = begun(shape, 2, Tickets(0, 2, {}));
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
   EXPECT_EQ(*push(shard, 1, header(0, 0, 1), {1, 0})[0].header.ticket, 1u);
   EXPECT_THAT(shard.tickets().outstanding(), ElementsAre(0, 1));
@@ -678,7 +679,7 @@ TEST_F(ShardTest, AsyncOfSeveralShardsHandsOutAgainWhatShardZeroAloneMayHave) {
   shape.range = {0, 2};
   shape.policy = SyncPolicy::async;
   shape.shards = 2;
-  Shard shard = begun(shape, 2, Tickets(0, 1, {}));
+  Shard& shard = begun(shape, 2, Tickets(0, 1, {}));
   pull(shard, 1, header(0, 0, 0));
   push(shard, 1, header(0, 0, 1), {1, 0});
   EXPECT_TRUE(pull(shard, 2, header(1, 0, 0)).empty());

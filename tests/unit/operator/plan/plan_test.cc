@@ -1,4 +1,4 @@
-#include "operator/plan/keys.h"
+#include "operator/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,6 +70,26 @@ TEST(Keys, AreNewAfterARestartOfTheJobButNotAfterASuspension) {
   scene.job.status.run = scene.job.status.restart_run = 2;
   scene.step_after(10);
   EXPECT_EQ(keys_of(scene), scene.job.name + "-tls-b");
+}
+
+// A job that is older than these folders keeps the mount itself.
+TEST(Folder, ANewJobThatTrainsGetsAFolderOfItsOwn) {
+  Scene own_programs(full_job().own_image());
+  own_programs.step();
+  EXPECT_FALSE(own_programs.job.status.storage_folder);
+
+  const api::TrainingJob job = full_job();
+  Scene scene(job);
+  scene.step();
+  EXPECT_EQ(scene.job.status.storage_folder, job.name_space + "-" + job.name);
+  EXPECT_EQ(folder_of(scene.job), job.name_space + "-" + job.name);
+
+  Scene older(job);
+  older.step();
+  older.job.status.storage_folder.reset();
+  older.start();
+  EXPECT_FALSE(older.job.status.storage_folder);
+  EXPECT_EQ(folder_of(older.job), ".");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "operator/plan/back_off.h"
+#include "operator/plan/restarts.h"
 
 #include "tests/unit/operator/plan/scene.h"
 
