@@ -6,7 +6,9 @@
 #include <set>
 
 #include "common/program/log.h"
+#include "common/program/process_metrics.h"
 #include "operator/api/status.h"
+#include "operator/cmd/operator/job_metrics.h"
 #include "operator/kube/pods/names.h"
 
 namespace muster::cmd {
@@ -166,8 +168,14 @@ void OperatorProcess::serve() {
 }
 
 std::string OperatorProcess::metrics_text() {
-  metrics_.update(controller_.waiting(), cluster_.jobs_by_state());
-  return prometheus::TextSerializer().Serialize(registry_.Collect());
+  metrics_.update(controller_.waiting(), ready());
+  std::vector<prometheus::MetricFamily> families = registry_.Collect();
+  const auto add = [&](std::vector<prometheus::MetricFamily> more) {
+    std::ranges::move(more, std::back_inserter(families));
+  };
+  add(process_metrics());
+  if (acts_) add(job_metrics(cluster_.job_states(), tfjobs_.refused(), cluster_.now()));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 bool OperatorProcess::ready() const {

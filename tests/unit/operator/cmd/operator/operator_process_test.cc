@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // First in main, as programs do.
 class InitializedTransport : public testing::Environment {
@@ -124,7 +125,8 @@ TEST(OperatorProcess, RunsAJobAndShowsItInMetrics) {
   ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
   EXPECT_TRUE(muster.ready());
   run_pods(api);
-  ASSERT_TRUE(eventually([&] { return muster.shows("muster_jobs{state=\"Running\"} 1"); }));
+  ASSERT_TRUE(eventually(
+      [&] { return muster.shows("muster_jobs{namespace=\"lab\",state=\"Running\"} 1"); }));
   EXPECT_TRUE(muster.shows("muster_operator_leads 1"));
 
   const std::string worker = api.pods("worker").at(0);
@@ -181,7 +183,8 @@ TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {
          {"state", {{"terminated", {{"exitCode", 0}, {"message", last_words}}}}}}}}};
   api.with([&](auto& server) { server.set_status(chief, status); });
   EXPECT_TRUE(eventually([&] { return muster.shows("muster_job_first_step_seconds_count 1"); }));
-  EXPECT_TRUE(eventually([&] { return muster.shows("muster_jobs{state=\"Completing\"} 1"); }));
+  EXPECT_TRUE(eventually(
+      [&] { return muster.shows("muster_jobs{namespace=\"lab\",state=\"Completing\"} 1"); }));
 }
 
 TEST(OperatorProcess, IsNotReadyBeforeItHasSeenAll) {
@@ -210,7 +213,9 @@ TEST(OperatorProcess, NothingWaitsInTheQueueOfOneThatDoesNotLead) {
   for (int i = 0; i < 3; ++i) api.submit("job-" + std::to_string(i));
   ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 12; }));
   run_pods(api);
-  ASSERT_TRUE(eventually([&] { return second.shows("muster_jobs{state=\"Running\"} 3"); }));
+  ASSERT_TRUE(eventually(
+      [&] { return first.shows("muster_jobs{namespace=\"lab\",state=\"Running\"} 3"); }));
+  EXPECT_THAT(second.metrics(), Not(HasSubstr("muster_job"))) << "sums would count each job twice";
   EXPECT_TRUE(second.shows("workqueue_depth{name=\"trainingjob\"} 0"));
   EXPECT_TRUE(second.shows("workqueue_adds_total{name=\"trainingjob\"} 0"));
   const std::string worker = api.pods("worker").at(0);
