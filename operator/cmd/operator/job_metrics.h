@@ -1,7 +1,6 @@
 #pragma once
 
-#include <prometheus/metric_family.h>
-
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -9,11 +8,10 @@
 
 namespace muster::cmd {
 
-// Returns the metrics that name jobs and namespaces: they are made for each answer of /metrics, so
-// that those of a job go with the job, and only the leader has them. docs/reference/metrics.md
-// lists them. `refused_tfjobs` are keys "<namespace>/<name>".
-std::vector<prometheus::MetricFamily> job_metrics(kube::JobStates& jobs,
-                                                  const std::vector<std::string>& refused_tfjobs,
-                                                  api::Time now);
+// Writes the metrics that name jobs and namespaces, in Prometheus' text format: they are made for
+// each answer of /metrics, so that those of a job go with the job. docs/reference/metrics.md lists
+// them. `refused_tfjobs` are keys "<namespace>/<name>".
+void write_job_metrics(std::ostream& out, kube::JobStates& jobs,
+                       const std::vector<std::string>& refused_tfjobs, api::Time now);
 
 }  // namespace muster::cmd

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "common/program/log.h"
 #include "common/program/process_metrics.h"
@@ -169,13 +170,12 @@ void OperatorProcess::serve() {
 
 std::string OperatorProcess::metrics_text() {
   metrics_.update(controller_.waiting(), ready());
-  std::vector<prometheus::MetricFamily> families = registry_.Collect();
-  const auto add = [&](std::vector<prometheus::MetricFamily> more) {
-    std::ranges::move(more, std::back_inserter(families));
-  };
-  add(process_metrics());
-  if (acts_) add(job_metrics(cluster_.job_states(), tfjobs_.refused(), cluster_.now()));
-  return prometheus::TextSerializer().Serialize(families);
+  std::ostringstream out;
+  for (const auto& families : {registry_.Collect(), process_metrics()})
+    prometheus::TextSerializer().Serialize(out, families);
+  // Only of the leader, so that sums over all operators count each job once.
+  if (acts_) write_job_metrics(out, cluster_.job_states(), tfjobs_.refused(), cluster_.now());
+  return std::move(out).str();
 }
 
 bool OperatorProcess::ready() const {

@@ -306,11 +306,16 @@ class Monitoring(unittest.TestCase):
         names = re.findall(r"\b((?:muster|process|workqueue|controller_runtime|rest_client)_[a-z_]+)", expression)
         return {re.sub("_(bucket|sum)$", "", name) for name in names}
 
+    def check_query(self, expression, name):
+        self.assertTrue(self.ours(expression), name)
+        self.assertEqual(self.ours(expression) - self.documented, set(), name)
+        self.assertNotRegex(expression, r"\b(container|kube|node)_", f"{name} needs an exporter that is not ours")
+        self.assertNotRegex(expression, r"\bby \((?!namespace\b)[^)]*trainingjob", f"{name} mixes jobs of two namespaces")
+
     def test_alerts_ask_for_what_is_documented(self):
         rules = [rule for group in yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"] for rule in group["rules"]]
         for rule in rules:
-            self.assertTrue(self.ours(rule["expr"]), rule["alert"])
-            self.assertEqual(self.ours(rule["expr"]) - self.documented, set(), rule["alert"])
+            self.check_query(rule["expr"], rule["alert"])
             self.assertEqual(set(rule["annotations"]), {"summary", "description", "runbook_url"}, rule["alert"])
 
     def test_each_alert_has_a_runbook(self):
@@ -340,7 +345,7 @@ class Monitoring(unittest.TestCase):
                     self.assertEqual(panel["datasource"]["uid"], "${datasource}")
                     self.assertLessEqual(panel["gridPos"]["x"] + panel["gridPos"]["w"], 24)
                     for target in panel["targets"]:
-                        self.assertEqual(self.ours(target["expr"]) - self.documented, set())
+                        self.check_query(target["expr"], panel["title"])
 
     def test_no_panel_lies_on_another(self):
         for path in (CHART / "files/dashboards").glob("*.json"):

@@ -7,8 +7,10 @@
 
 #include "common/error.h"
 #include "common/net/http_get.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/common/documented_metrics.h"
 #include "tests/unit/common/net/listener.h"
 #include "trainer/metrics/names.h"
 
@@ -191,6 +193,23 @@ TEST(Reporter, TakesUpdatesFromManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(reporter.metrics_text(), ContainsRegex("muster_trainer_pushes_total\\{.*\\} 800\n"));
+}
+
+TEST(MetricName, EachIsInTheReferenceWithItsType) {
+  const MetricShapes documented =
+      documented_metrics(read_file(MUSTER_SOURCE_DIR "/docs/reference/metrics.md"));
+  std::set<std::string> names;
+  for (const Description& metric : descriptions()) {
+    const std::string name = "muster_trainer_" + std::string(metric.name);
+    names.insert(name);
+    ASSERT_TRUE(documented.contains(name)) << name;
+    const char* const type = metric.kind == Kind::gauge     ? "gauge"
+                             : metric.kind == Kind::counter ? "counter"
+                                                            : "histogram";
+    EXPECT_EQ(documented.at(name).type, type) << name;
+  }
+  for (const auto& [name, shape] : documented)
+    if (name.starts_with("muster_trainer_")) EXPECT_TRUE(names.contains(name)) << name;
 }
 
 TEST(MetricName, IsOneThatPrometheusTakes) {

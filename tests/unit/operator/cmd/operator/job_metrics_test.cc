@@ -2,7 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <prometheus/text_serializer.h>
+
+#include <sstream>
 
 namespace muster::cmd {
 namespace {
@@ -28,7 +29,9 @@ class JobMetricsTest : public testing::Test {
     states_.note({"uid of " + name, "lab", name, kNow - 300s}, status, kNow);
   }
   std::string text(const std::vector<std::string>& refused = {}) {
-    return prometheus::TextSerializer().Serialize(job_metrics(states_, refused, kNow));
+    std::ostringstream out;
+    write_job_metrics(out, states_, refused, kNow);
+    return out.str();
   }
   kube::JobStates states_;
 };

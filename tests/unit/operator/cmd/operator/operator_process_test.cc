@@ -11,7 +11,9 @@
 
 #include "common/documents/json.h"
 #include "common/job/termination_message.h"
+#include "common/system/file.h"
 #include "operator/kube/http/http_transport.h"
+#include "tests/unit/common/documented_metrics.h"
 #include "tests/unit/operator/cmd/http_api.h"
 #include "tests/unit/operator/kube/chart_rights.h"
 
@@ -166,6 +168,34 @@ TEST(OperatorProcess, AsksOnlyInTheNamespacesItIsGiven) {
                                  "/api/v1/namespaces/team/pods", "/api/v1/namespaces/team/services",
                                  "/apis/muster.dev/v1alpha1/namespaces/lab/trainingjobs",
                                  "/apis/muster.dev/v1alpha1/namespaces/team/trainingjobs"));
+}
+
+TEST(OperatorProcess, ItsMetricsAreWhatTheReferenceSays) {
+  Api api;
+  Running muster(api, options("a"));
+  api.submit("mnist");
+  ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
+  const std::string job = "{namespace=\"lab\",trainingjob=\"mnist\",";
+  ASSERT_TRUE(eventually(
+      [&] { return muster.shows("muster_job_replicas_wanted" + job + "role=\"worker\"} 1"); }));
+  EXPECT_TRUE(muster.shows("muster_job_state" + job + "state=\"Pending\"} 1"));
+  EXPECT_TRUE(muster.shows("muster_job_restarts" + job + "role=\"worker\"} 0"));
+  EXPECT_TRUE(muster.shows("muster_jobs{namespace=\"lab\",state=\"Failed\"} 0"));
+  const MetricShapes served = served_metrics(muster.metrics());
+  const MetricShapes documented =
+      documented_metrics(read_file(MUSTER_SOURCE_DIR "/docs/reference/metrics.md"));
+  for (const auto& [name, shape] : served) {
+    ASSERT_TRUE(documented.contains(name)) << name << " is not in the page";
+    EXPECT_EQ(shape, documented.at(name)) << name;
+  }
+  // What other jobs have.
+  const std::set<std::string> others = {"muster_job_step", "muster_job_end",
+                                        "muster_tfjob_refused"};
+  for (const auto& [name, shape] : documented) {
+    const bool is_trainers = name.starts_with("muster_trainer_") ||
+                             name.starts_with("training_operator_") || others.contains(name);
+    if (!is_trainers) EXPECT_TRUE(served.contains(name)) << name;
+  }
 }
 
 TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {
