@@ -13,14 +13,14 @@ namespace muster::cmd {
 namespace {
 
 using kube::JobView;
-using Labels = std::vector<prometheus::ClientMetric::Label>;
+using SampleLabels = std::vector<prometheus::ClientMetric::Label>;
 
 // Writes one metric, whose samples `fill` adds by calling its argument. Only one metric at a time
 // is kept in memory, for there may be thousands of jobs.
 template <class Fill>
 void write(std::ostream& out, const char* name, const char* help, const Fill& fill) {
   std::vector<prometheus::MetricFamily> family = {{name, help, prometheus::MetricType::Gauge, {}}};
-  fill([&](Labels labels, double value) {
+  fill([&](SampleLabels labels, double value) {
     prometheus::ClientMetric& metric = family[0].metric.emplace_back();
     metric.label = std::move(labels);
     metric.gauge.value = value;
@@ -28,8 +28,8 @@ void write(std::ostream& out, const char* name, const char* help, const Fill& fi
   if (!family[0].metric.empty()) prometheus::TextSerializer().Serialize(out, family);
 }
 
-Labels labels_of(const JobView& job, Labels more = {}) {
-  Labels labels = {{"namespace", job.name_space}, {"trainingjob", job.name}};
+SampleLabels labels_of(const JobView& job, SampleLabels more = {}) {
+  SampleLabels labels = {{"namespace", job.name_space}, {"trainingjob", job.name}};
   std::ranges::move(more, std::back_inserter(labels));
   return labels;
 }

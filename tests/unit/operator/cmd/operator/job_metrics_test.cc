@@ -12,25 +12,25 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-const api::Time kNow{std::chrono::hours(24 * 365)};
+const api::Time kScraped{std::chrono::hours(24 * 365)};
 
-api::Condition condition(const std::string& type, const std::string& reason) {
+api::Condition true_condition(const std::string& type, const std::string& reason) {
   api::Condition condition;
   condition.type = type;
   condition.status = true;
   condition.reason = reason;
-  condition.last_transition = kNow - 90s;
+  condition.last_transition = kScraped - 90s;
   return condition;
 }
 
 class JobMetricsTest : public testing::Test {
  protected:
   void note(const std::string& name, const api::JobStatus& status) {
-    states_.note({"uid of " + name, "lab", name, kNow - 300s}, status, kNow);
+    states_.note({"uid of " + name, "lab", name, kScraped - 300s}, status, kScraped);
   }
   std::string text(const std::vector<std::string>& refused = {}) {
     std::ostringstream out;
-    write_job_metrics(out, states_, refused, kNow);
+    write_job_metrics(out, states_, refused, kScraped);
     return out.str();
   }
   kube::JobStates states_;
@@ -38,7 +38,7 @@ class JobMetricsTest : public testing::Test {
 
 TEST_F(JobMetricsTest, NameTheJobItsStateAndItsReplicas) {
   api::JobStatus status;
-  status.conditions = {condition("Running", "EnoughReplicasReady")};
+  status.conditions = {true_condition("Running", "EnoughReplicasReady")};
   status.replica_statuses[api::Role::worker] = {.ready = 2, .restarts = 5};
   status.records.resize(3);
   for (api::ReplicaRecord& record : status.records) record.role = api::Role::worker;
@@ -62,7 +62,7 @@ TEST_F(JobMetricsTest, NameTheJobItsStateAndItsReplicas) {
 TEST_F(JobMetricsTest, NameWhatAJobWaitsFor) {
   note("new", {});
   api::JobStatus status;
-  status.conditions = {condition("Suspended", "Queued")};
+  status.conditions = {true_condition("Suspended", "Queued")};
   note("queued", status);
   const std::string name = "muster_job_waiting_seconds{namespace=\"lab\",trainingjob=";
   EXPECT_THAT(text(), HasSubstr(name + "\"queued\",cause=\"Queued\"} 90\n"));
@@ -71,9 +71,9 @@ TEST_F(JobMetricsTest, NameWhatAJobWaitsFor) {
 
 TEST_F(JobMetricsTest, NameTheEndOfAJobAndItsExitCode) {
   api::JobStatus status;
-  status.conditions = {condition("Failed", "PermanentExitCode"),
-                       condition("Finished", "PermanentExitCode")};
-  status.completion_time = kNow - 1min;
+  status.conditions = {true_condition("Failed", "PermanentExitCode"),
+                       true_condition("Finished", "PermanentExitCode")};
+  status.completion_time = kScraped - 1min;
   status.records.resize(1);
   status.records[0].failed = true;
   status.records[0].exit_code = 90;
