@@ -10,11 +10,15 @@ namespace muster::api {
 // cannot join two values or choose between conditions.
 
 // Returns the state of the job by its conditions: Pending, Running, Recovering (it has trained, and
-// has lost replicas with their node, by eviction or by preemption), Restarting, NotAccepted,
-// Suspending, Suspended, the reason why a queue holds the job (Queued, Preempted, Evicted,
-// Deactivated), Failing (failure is decided, replicas are stopping), Completing (success is
-// decided, replicas are stopping), Failed or Succeeded.
+// has lost replicas with their node, by eviction or by preemption), Restarting, Stalled,
+// NotAccepted, Suspending, Suspended, the reason why a queue holds the job (Queued, Preempted,
+// Evicted, Deactivated), Failing (failure is decided, replicas are stopping), Completing (success
+// is decided, replicas are stopping), Failed or Succeeded.
 std::string state_word(const JobStatus& status);
+inline constexpr const char* kStateWords[] = {"Pending", "Running",     "Recovering", "Restarting",
+                                              "Stalled", "NotAccepted", "Suspending", "Suspended",
+                                              "Queued",  "Preempted",   "Evicted",    "Deactivated",
+                                              "Failing", "Completing",  "Failed",     "Succeeded"};
 
 // Returns the number of ready replicas and the number that run or should run: "3/4"; "" before any
 // replica is counted.

@@ -36,7 +36,7 @@ def _run_jobs(server, nodes):
                                    for i in range(RUNNING)])
         for state, jobs in (("Succeeded", 1), ("Running", RUNNING)):
             api_server.wait_until(f"{jobs} jobs that are {state}",
-                                  lambda: running.gauge(f'muster_jobs{{state="{state}"}}') >= jobs, seconds=600)
+                                  lambda: running.gauge(f'muster_jobs{{namespace="{NAMESPACE}",state="{state}"}}') >= jobs, seconds=600)
 
 
 def _name(i):
@@ -143,7 +143,7 @@ def large():
         with operators.MUSTER.start(server, NAMESPACE) as first:
             server.create(COLLECTION, [_large_job(i) for i in range(LARGE)])
             api_server.wait_until("jobs that are suspended",
-                                  lambda: first.gauge('muster_jobs{state="Suspended"}') >= LARGE, seconds=600)
+                                  lambda: first.gauge(f'muster_jobs{{namespace="{NAMESPACE}",state="Suspended"}}') >= LARGE, seconds=600)
             peaks.append(first.peak_megabytes())
         with operators.MUSTER.start(server, NAMESPACE) as second:
             api_server.wait_until("an operator that has looked at all jobs",

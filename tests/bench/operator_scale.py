@@ -4,6 +4,7 @@ calls."""
 import collections
 import functools
 import itertools
+import re
 import time
 
 import api_server
@@ -22,7 +23,8 @@ def _jobs(kwok, names):
 
 
 def _succeeded(running):
-    return running.gauge('muster_jobs{state="Succeeded"}')
+    counts = re.findall(r'(?m)^muster_jobs\{namespace="[^"]*",state="Succeeded"\} (\S+)$', running.metrics())
+    return sum(float(count) for count in counts)
 
 
 def _check_ends(server, namespace, jobs):

@@ -109,7 +109,7 @@ void Recorder::show(const compute::LossSums& sums) {
     if (name == "loss")
       progress_.loss = value;
     else
-      progress_.metrics[name] = value;
+      progress_.training[name] = value;
   }
 }
 
@@ -137,7 +137,7 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   progress_.epoch = position.epoch;
   show(recent_.sums);
   if (more_metrics_)
-    for (const auto& [name, value] : more_metrics_()) progress_.metrics[name] = value;
+    for (const auto& [name, value] : more_metrics_()) progress_.group[name] = value;
   progress_.examples_per_second = static_cast<double>(recent_.sums.rows) / time;
   report_input_wait();
   if (position.step > begun_step_) {
@@ -225,10 +225,13 @@ void Recorder::validated(const checkpoint::Position& position, const Json& valid
   progress_.epoch = position.epoch;
   for_each_number("validation", validation,
                   [&](const std::string& tag, double value) { scalar(tag, position.step, value); });
-  for (const auto& [name, value] : validation.items())
-    if (value.is_number())
-      progress_.metrics[metric_field("validation", name)] = value.get<double>();
+  show_validation(position.step, validation);
   flush();
+}
+
+void Recorder::show_validation(uint64_t step, const Json& validation) {
+  progress_.validation = numbers_of(validation);
+  progress_.validation_step = step;
   publish();
 }
 

@@ -64,6 +64,8 @@ class Recorder {
   // Evaluation::json(). The time `took` does not count as training time.
   void validated(const checkpoint::Position& position, const Json& validation,
                  Clock::duration took);
+  // Shows an evaluation of the weights of `step` in /progress and /metrics.
+  void show_validation(uint64_t step, const Json& validation);
   // Reports everything that is not reported yet, and stops the clock.
   void end(const checkpoint::Position& position);
 

@@ -2,57 +2,91 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 namespace muster::metrics {
 namespace {
 
 constexpr std::string_view kPrefix = "muster_trainer_";
 
-constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"step", "Committed global steps."},
-    {"total_steps", "Global steps the job will make; 0 while unknown."},
-    {"epoch", "Complete passes over the data."},
-    {"loss", "Mean training loss of the last report."},
-    {"metric", "The last evaluation's metrics, by name."},
-    {"examples_per_second", "Examples trained on by the whole group each second."},
-    {"gpu_utilization",
+constexpr unsigned kTrains = kChief | kWorker;  // who takes steps
+// Who may lead a group; a worker only where there is no chief, which worker 0 cannot know.
+constexpr unsigned kLeads = kChief | kFirstWorker;
+constexpr unsigned kAll = kTrains | kPs | kEvaluator;
+constexpr unsigned kLater = 0;  // appears with its first value: before it, a 0 would be wrong
+
+constexpr auto kMetrics = std::to_array<Description>({
+    {"step", Kind::gauge, kAll, "Committed global steps."},
+    {"total_steps", Kind::gauge, kAll, "Global steps the job will make; 0 while unknown."},
+    {"epoch", Kind::gauge, kAll, "Complete passes over the data."},
+    {"loss", Kind::gauge, kLater, "Mean training loss of the last report."},
+    {"training_metric", Kind::gauge, kLater,
+     "Other measures of the batches of the last report, such as accuracy, by name."},
+    {"validation_loss", Kind::gauge, kLater, "Loss of the newest evaluation on validation data."},
+    {"validation_metric", Kind::gauge, kLater,
+     "Other results of the newest evaluation on validation data, such as accuracy, by name."},
+    {"validation_step", Kind::gauge, kLater, "Step whose weights were evaluated last."},
+    {"examples_per_second", Kind::gauge, kAll,
+     "Examples trained on by the whole group each second."},
+    {"gpu_utilization", Kind::gauge, kLater,
      "Share of the last second or less in which a kernel ran on the GPU: 0 to 1."},
-    {"gpu_memory_used_bytes", "Memory of the GPU that all processes together use."},
-    {"gpu_memory_bytes", "Memory of the GPU."},
-    {"gpu_power_watts", "Power that the GPU draws."},
-    {"gpu_memory_errors", "Uncorrected errors of the GPU's memory since its driver was loaded."},
-    {"input_wait_seconds_total", "Seconds that training waited for batches of its data."},
-    {"eta_seconds", "Seconds until the last step at the present rate; -1 while unknown."},
-    {"last_checkpoint_step", "Step of the last checkpoint published."},
-    {"last_checkpoint_timestamp_seconds",
+    {"gpu_memory_used_bytes", Kind::gauge, kLater,
+     "Memory of the GPU that all processes together use."},
+    {"gpu_memory_bytes", Kind::gauge, kLater, "Memory of the GPU."},
+    {"gpu_power_watts", Kind::gauge, kLater, "Power that the GPU draws."},
+    {"gpu_memory_errors", Kind::gauge, kLater,
+     "Uncorrected errors of the GPU's memory since its driver was loaded."},
+    {"input_wait_seconds_total", Kind::counter, kTrains,
+     "Seconds that training waited for batches of its data."},
+    {"eta_seconds", Kind::gauge, kAll,
+     "Seconds until the last step at the present rate; -1 while unknown."},
+    {"last_checkpoint_step", Kind::gauge, kAll, "Step of the last checkpoint published."},
+    {"last_checkpoint_timestamp_seconds", Kind::gauge, kAll,
      "Unix time at which the last checkpoint was published; 0 before the first."},
-    {"goodput", "Share of the time since the first start that went into committed steps."},
-    {"time_seconds_total", "Seconds that this process has spent, by use."},
-    {"generation", "Generation of the group."},
-    {"restarts", "Restarts of this replica in place, in this container."},
-    {"stalled_seconds",
+    {"goodput", Kind::gauge, kAll,
+     "Share of the time since the first start that went into committed steps."},
+    {"time_seconds_total", Kind::counter, kLater, "Seconds that this process has spent, by use."},
+    {"generation", Kind::gauge, kAll, "Generation of the group."},
+    {"restarts", Kind::gauge, kAll, "Restarts of this replica in place, in this container."},
+    {"stalled_seconds", Kind::gauge, kAll,
      "Seconds since stalled work last gave a sign of life; 0: no work is stalled."},
-    {"state", "1 for the state the replica is in."},
-    {"step_seconds", "Seconds from one committed step to the next."},
-    {"checkpoint_seconds", "Seconds from the start of writing a checkpoint to its publication."},
-    {"checkpoints_total", "Checkpoints published."},
-    {"checkpoints_failed_total", "Checkpoints that could not be written."},
-    {"commits_total", "Updates applied."},
-    {"shards_serving", "Shards of parameters that this ps serves."},
-    {"shards_replicated", "Served shards with a whole second copy on another ps."},
-    {"second_copies", "Shards of other ps of which this ps holds a whole second copy."},
-    {"pushes_stale_total", "Gradient pushes not applied: for an earlier step."},
-    {"pushes_duplicate_total", "Gradient pushes not applied: seen before."},
-    {"pushes_conflicting_total", "Gradient pushes not applied: seen before, with other content."},
-    {"pushes_superseded_total", "Gradient pushes not applied: from another generation."},
-    {"members_left_out_total",
+    {"state", Kind::gauge, kAll, "1 for the state the replica is in, 0 for all others."},
+    {"step_seconds", Kind::histogram, kTrains, "Seconds from one committed step to the next."},
+    {"checkpoint_seconds", Kind::histogram, kLeads,
+     "Seconds from the start of writing a checkpoint to its publication."},
+    {"checkpoints_total", Kind::counter, kLeads, "Checkpoints published."},
+    {"checkpoints_failed_total", Kind::counter, kLeads, "Checkpoints that could not be written."},
+    {"commits_total", Kind::counter, kPs, "Updates applied."},
+    {"shards_serving", Kind::gauge, kPs, "Shards of parameters that this ps serves."},
+    {"shards_replicated", Kind::gauge, kPs,
+     "Served shards with a whole second copy on another ps."},
+    {"second_copies", Kind::gauge, kPs,
+     "Shards of other ps of which this ps holds a whole second copy."},
+    {"states_differing_total", Kind::counter, kLeads | kPs,
+     "Times that two replicas which ought to hold the same state did not."},
+    {"pushes_stale_total", Kind::counter, kPs, "Gradient pushes not applied: for an earlier step."},
+    {"pushes_duplicate_total", Kind::counter, kPs, "Gradient pushes not applied: seen before."},
+    {"pushes_conflicting_total", Kind::counter, kPs,
+     "Gradient pushes not applied: seen before, with other content."},
+    {"pushes_superseded_total", Kind::counter, kPs,
+     "Gradient pushes not applied: from another generation."},
+    {"members_left_out_total", Kind::counter, kPs,
      "Members whose gradients a step was committed without (backup workers)."},
-    {"members_held_back_total",
+    {"members_held_back_total", Kind::counter, kPs,
      "Members that had to wait for work because they were too far ahead of the slowest."},
-    {"staleness_total",
+    {"staleness_total", Kind::counter, kPs,
      "Updates between a push's parameters and its application, summed over all pushes."},
-    {"staleness_max", "Largest number of updates between a push's parameters and its application."},
+    {"staleness_max", Kind::gauge, kPs,
+     "Largest number of updates between a push's parameters and its application."},
+    {"group_staleness", Kind::gauge, kLater,
+     "Mean updates between a push's parameters and its application at shard 0."},
+    {"group_left_out", Kind::gauge, kLater,
+     "Members that steps were committed without at shard 0."},
+    {"group_shards_replicated", Kind::gauge, kLater,
+     "Shards of the group with a whole second copy."},
+    {"group_straggler_rank", Kind::gauge, kLater,
+     "Rank of the member whose steps take longest to compute."},
+    {"group_straggler_slowdown", Kind::gauge, kLater,
+     "Time that the slowest member computes a step, divided by the median member's."},
 });
 
 bool is_plain(char c) {
@@ -70,11 +104,21 @@ std::string metric_name(std::string_view name, std::string_view ending) {
   return out;
 }
 
+std::span<const Description> descriptions() {
+  return kMetrics;
+}
+
 std::string help_of(const std::string& full_name) {
   const std::string_view name = std::string_view(full_name).substr(kPrefix.size());
-  const auto* found = std::find_if(kHelp.begin(), kHelp.end(),
-                                   [&](const auto& entry) { return entry.first == name; });
-  return std::string(found == kHelp.end() ? name : found->second);
+  const auto* found = std::ranges::find(kMetrics, name, &Description::name);
+  return std::string(found == kMetrics.end() ? name : found->help);
+}
+
+unsigned who_is(const std::string& role, int index) {
+  if (role == "ps") return kPs;
+  if (role == "evaluator") return kEvaluator;
+  if (role == "chief" || role == "master") return kChief;
+  return index == 0 ? kWorker | kFirstWorker : kWorker;
 }
 
 }  // namespace muster::metrics

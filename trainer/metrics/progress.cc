@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "common/job/metric_name.h"
+
 namespace muster::metrics {
 namespace {
 
@@ -39,6 +41,9 @@ Json Progress::json(const std::string& role, int index) const {
                {"epoch", epoch}};
   if (loss) json["loss"] = number_text(*loss);
   json["metrics"] = Json::object();
+  std::map<std::string, double> metrics = training;
+  metrics.insert(group.begin(), group.end());
+  for (const auto& [name, value] : validation) metrics[metric_field("validation", name)] = value;
   for (const auto& [name, value] : metrics) set_if_finite(json["metrics"], name.c_str(), value);
   set_if_finite(json, "examplesPerSecond", six_digits(examples_per_second));
   set_if_finite(json, "inputWaitSeconds", six_digits(input_wait_seconds));

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/metric_name.h"
 #include "common/net/http_server.h"
 #include "common/program/hang_guard.h"
+#include "common/program/process_metrics.h"
 #include "common/program/time_ledger.h"
 #include "common/text/shorten.h"
 #include "common/threads/mutex.h"
@@ -26,6 +28,8 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
 
+constexpr const char* kStates[] = {"starting", "waiting",   "training", "evaluating",
+                                   "serving",  "finishing", "done"};
 constexpr size_t kMostOfStall = 512;
 
 double seconds(std::chrono::system_clock::duration duration) {
@@ -59,6 +63,15 @@ struct Reporter::Impl {
   Gauge& gauge(const std::string& name, const Labels& extra = {}) {
     return family(prometheus::BuildGauge(), metric_name(name, "")).Add(extra);
   }
+  Counter& counter(const std::string& name) {
+    return family(prometheus::BuildCounter(), metric_name(name, "_total")).Add({});
+  }
+  Histogram& histogram(const std::string& name) {
+    const auto& bounds = Durations::kBounds;
+    return family(prometheus::BuildHistogram(), metric_name(name, "_seconds"))
+        .Add({}, Histogram::BucketBoundaries(bounds.begin(), bounds.end()));
+  }
+  void begin();
   void show(const Progress& now) MUSTER_REQUIRES(mutex);
   void show_time();
 
@@ -78,18 +91,42 @@ struct Reporter::Impl {
   std::unique_ptr<HttpServer> server;  // the last member, because its handlers use the others
 };
 
+// Shows 0 for all that may happen, because an alert on an increase does not see a series whose
+// first value is more than 0.
+void Reporter::Impl::begin() {
+  const unsigned we = who_is(role, index);
+  for (const Description& metric : descriptions()) {
+    if ((metric.from_the_start & we) == 0) continue;
+    const std::string name(metric.name);
+    if (metric.kind == Kind::counter) counter(name);
+    if (metric.kind == Kind::histogram) histogram(name);
+    if (metric.kind == Kind::gauge && name != "state") gauge(name);
+  }
+  for (const char* state : kStates) gauge("state", {{"state", state}});
+}
+
 void Reporter::Impl::show(const Progress& now) {
   gauge("step").Set(static_cast<double>(now.step));
   gauge("total_steps").Set(static_cast<double>(now.total_steps));
   gauge("epoch").Set(static_cast<double>(now.epoch));
-  gauge("loss").Set(now.loss.value_or(0));
+  if (now.loss) gauge("loss").Set(*now.loss);
   gauge("examples_per_second").Set(now.examples_per_second);
   gauge("eta_seconds").Set(now.eta_seconds);
   gauge("last_checkpoint_step").Set(static_cast<double>(now.last_checkpoint_step));
   gauge("last_checkpoint_timestamp_seconds").Set(now.last_checkpoint_time);
   gauge("goodput").Set(now.goodput);
   gauge("generation").Set(static_cast<double>(now.generation));
-  for (const auto& [name, value] : now.metrics) gauge("metric", {{"name", name}}).Set(value);
+  for (const auto& [name, value] : now.training)
+    gauge("training_metric", {{"name", name}}).Set(value);
+  for (const auto& [name, value] : now.validation) {
+    if (name == "loss")
+      gauge("validation_loss").Set(value);
+    else
+      gauge("validation_metric", {{"name", name}}).Set(value);
+  }
+  if (!now.validation.empty())
+    gauge("validation_step").Set(static_cast<double>(now.validation_step));
+  for (const auto& [name, value] : now.group) gauge(metric_tag("group", name)).Set(value);
   if (now.state != progress.state) gauge("state", {{"state", progress.state}}).Set(0);
   gauge("state", {{"state", now.state}}).Set(1);
 }
@@ -106,6 +143,7 @@ void Reporter::Impl::show_time() {
 
 Reporter::Reporter(const std::string& address, std::string role, int index, int restarts)
     : impl_(std::make_unique<Impl>(std::move(role), index)) {
+  impl_->begin();
   impl_->show(impl_->progress);
   impl_->gauge("restarts").Set(restarts);
   if (address.empty()) return;
@@ -171,7 +209,7 @@ Progress Reporter::snapshot() const {
 }
 
 void Reporter::count(const std::string& name, double amount) {
-  impl_->family(prometheus::BuildCounter(), metric_name(name, "_total")).Add({}).Increment(amount);
+  impl_->counter(name).Increment(amount);
 }
 
 void Reporter::gauge(const std::string& name, double value,
@@ -186,11 +224,8 @@ void Reporter::observe(const std::string& name, double seconds) {
 }
 
 void Reporter::observe(const std::string& name, const Durations& durations) {
-  const auto& bounds = Durations::kBounds;
   const auto& counts = durations.counts();
-  impl_->family(prometheus::BuildHistogram(), metric_name(name, "_seconds"))
-      .Add({}, Histogram::BucketBoundaries(bounds.begin(), bounds.end()))
-      .ObserveMultiple({counts.begin(), counts.end()}, durations.sum());
+  impl_->histogram(name).ObserveMultiple({counts.begin(), counts.end()}, durations.sum());
 }
 
 std::string Reporter::metrics_text() const {
@@ -201,7 +236,10 @@ std::string Reporter::metrics_text() const {
   impl_->show_time();
   const std::vector<Stall> stalls = current_stalls();
   impl_->gauge("stalled_seconds").Set(stalls.empty() ? 0 : seconds(stalls.front().lasted));
-  return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
+  std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
+  for (prometheus::MetricFamily& family : process_metrics(impl_->labels))
+    families.push_back(std::move(family));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace muster::metrics

@@ -64,7 +64,8 @@ class Reporter {
   // `measure` is called before each answer of /metrics, by one thread at a time.
   void measure_first(std::function<void()> measure);
 
-  // Update a counter or gauge "muster_trainer_<name>". The unit's ending is added if the name does
+  // Counters, histograms and states of names.h exist from the start, at 0. These functions update a
+  // counter or gauge "muster_trainer_<name>". The unit's ending is added if the name does
   // not have it: counters end in _total, histograms in _seconds. Any character except letters,
   // digits and _ becomes _.
   void count(const std::string& name, double amount = 1);  // amount >= 0

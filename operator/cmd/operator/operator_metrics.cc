@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/program/process_metrics.h"
+
 namespace muster::cmd {
 
 namespace {
@@ -15,6 +17,10 @@ const Labels kController = {{"controller", "trainingjob"}};
 
 const Histogram::BucketBoundaries kShort = {1e-4, 1e-3, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60};
 const Histogram::BucketBoundaries kLong = {1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600};
+
+// Why replicas are started again (plan/failure.h), except for a user's own reasons.
+constexpr const char* kRestartReasons[] = {"ReplicaFailed", "JobRestart", "FailureRule",
+                                           "Evicted",       "Preempted",  "NodeLost"};
 
 // prometheus-cpp's builders differ only in their type.
 template <class Builder>
@@ -72,11 +78,13 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
                   .Add(kController)),
       restarts_(counters(registry, "muster_restarts_total",
                          "Restarts of replicas that count against backoffLimit")),
-      jobs_(gauges(registry, "muster_jobs", "TrainingJobs by state")),
       first_step_(histogram(registry, "muster_job_first_step_seconds",
                             "Time from a job's creation to its first step, as progress shows it",
                             {}, kLong)),
-      leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})) {
+      leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})),
+      ready_(gauges(registry, "muster_operator_ready",
+                    "1 once this process has seen all jobs, pods and services")
+                 .Add({})) {
   using Count = kube::TfJobReconciler::Count;
   for (const auto& [count, word] : std::map<Count, std::string>{{Count::created, "created"},
                                                                 {Count::deleted, "deleted"},
@@ -86,11 +94,29 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
     const std::string name = "training_operator_jobs_" + word + "_total";
     tfjobs_[count] = &counters(registry, name.c_str(), ("TFJobs " + word).c_str());
   }
+  // An alert on an increase does not see a series whose first value is more than 0.
+  for (const Result result : {Result::done, Result::later, Result::error}) passes_of(result);
+  for (const api::Role role : api::kRoles)
+    for (const char* reason : kRestartReasons) restarts_of(role, reason);
+  gauges(registry, "muster_operator_memory_limit_bytes",
+         "Memory that the operator's container may use; +Inf without a limit")
+      .Add({})
+      .Set(memory_limit_bytes());
+}
+
+prometheus::Counter& OperatorMetrics::passes_of(Result result) {
+  return passes_.Add({{"controller", "trainingjob"}, {"result", text(result)}});
+}
+
+prometheus::Counter& OperatorMetrics::restarts_of(api::Role role, const std::string& reason) {
+  return restarts_.Add({{"role", api::name_of(role)}, {"reason", reason}});
 }
 
 void OperatorMetrics::count_tfjob(kube::TfJobReconciler::Count count,
                                   const std::string& name_space) {
-  tfjobs_.at(count)->Add({{"job_namespace", name_space}, {"framework", "tensorflow"}}).Increment();
+  const prometheus::Labels labels = {{"job_namespace", name_space}, {"framework", "tensorflow"}};
+  for (const auto& [other, family] : tfjobs_) family->Add(labels);
+  tfjobs_.at(count)->Add(labels).Increment();
 }
 
 void OperatorMetrics::began(const std::string& key, std::chrono::milliseconds waited) {
@@ -111,23 +137,23 @@ void OperatorMetrics::ended(const std::string& key, Result result) {
   active_.Decrement();
   work_time_.Observe(seconds);
   pass_time_.Observe(seconds);
-  passes_.Add({{"controller", "trainingjob"}, {"result", text(result)}}).Increment();
+  passes_of(result).Increment();
   if (result != Result::error) return;
   errors_.Increment();
   retries_.Increment();
 }
 
 void OperatorMetrics::restarted(api::Role role, const std::string& reason, int times) {
-  restarts_.Add({{"role", api::name_of(role)}, {"reason", reason}}).Increment(times);
+  restarts_of(role, reason).Increment(times);
 }
 
 void OperatorMetrics::took_first_step(std::chrono::milliseconds since_creation) {
   first_step_.Observe(Seconds(since_creation).count());
 }
 
-void OperatorMetrics::update(int waiting_jobs, const std::map<std::string, int>& jobs_by_state) {
+void OperatorMetrics::update(int waiting_jobs, bool ready) {
+  ready_.Set(ready ? 1 : 0);
   depth_.Set(waiting_jobs);
-  for (const auto& [state, jobs] : jobs_by_state) jobs_.Add({{"state", state}}).Set(jobs);
   const MutexLock lock(mutex_);
   // The number of added keys is that of taken keys plus that of waiting keys. At this moment a key
   // may be neither.

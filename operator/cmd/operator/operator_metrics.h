@@ -34,10 +34,12 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
   // Sets the metrics that show the current state (not counts of events). Call this before the
   // registry is read.
-  void update(int waiting_jobs, const std::map<std::string, int>& jobs_by_state);
+  void update(int waiting_jobs, bool ready);
 
  private:
   using Clock = std::chrono::steady_clock;
+  prometheus::Counter& passes_of(Result result);
+  prometheus::Counter& restarts_of(api::Role role, const std::string& reason);
 
   prometheus::Counter& adds_;
   prometheus::Counter& retries_;
@@ -51,10 +53,10 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   prometheus::Histogram& pass_time_;
   prometheus::Gauge& active_;
   prometheus::Family<prometheus::Counter>& restarts_;
-  prometheus::Family<prometheus::Gauge>& jobs_;
   std::map<kube::TfJobReconciler::Count, prometheus::Family<prometheus::Counter>*> tfjobs_;
   prometheus::Histogram& first_step_;
   prometheus::Gauge& leading_;
+  prometheus::Gauge& ready_;
   Mutex mutex_;
   // Start of each pass, by key.
   std::map<std::string, Clock::time_point> under_way_ MUSTER_GUARDED_BY(mutex_);

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "common/program/log.h"
+#include "common/program/process_metrics.h"
 #include "operator/api/status.h"
+#include "operator/cmd/operator/job_metrics.h"
 #include "operator/kube/pods/names.h"
 
 namespace muster::cmd {
@@ -166,8 +169,13 @@ void OperatorProcess::serve() {
 }
 
 std::string OperatorProcess::metrics_text() {
-  metrics_.update(controller_.waiting(), cluster_.jobs_by_state());
-  return prometheus::TextSerializer().Serialize(registry_.Collect());
+  metrics_.update(controller_.waiting(), ready());
+  std::ostringstream out;
+  for (const auto& families : {registry_.Collect(), process_metrics()})
+    prometheus::TextSerializer().Serialize(out, families);
+  // Only of the leader, so that sums over all operators count each job once.
+  if (acts_) write_job_metrics(out, cluster_.job_states(), tfjobs_.refused(), cluster_.now());
+  return std::move(out).str();
 }
 
 bool OperatorProcess::ready() const {

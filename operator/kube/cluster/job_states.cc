@@ -6,31 +6,77 @@
 
 namespace muster::kube {
 
-void JobStates::note(const std::string& job_uid, const api::JobStatus& status) {
-  State state = {api::state_word(status), status.is_true("Finished")};
+void JobStates::note(const Job& job, const api::JobStatus& status, api::Time now) {
+  const std::string state = api::state_word(status);
+  const api::Condition* end = status.find("Finished");
+  const bool finished = end != nullptr && end->status;
   const MutexLock lock(mutex_);
-  ++counts_[state.word];
-  const auto [known, is_new] = states_.try_emplace(job_uid, state);
-  if (!is_new) --counts_[std::exchange(known->second, std::move(state)).word];
+  auto known = jobs_.find(job.uid);
+  if (known == jobs_.end()) {
+    const auto [space, is_new] = namespaces_.try_emplace(job.name_space);
+    if (is_new)
+      for (const char* word : api::kStateWords) space->second.by_state[word] = 0;
+    ++space->second.jobs;
+    known = jobs_.emplace(job.uid, Known{space, space->second.by_state.end()}).first;
+  }
+  Known& entry = known->second;
+  auto& by_state = entry.name_space->second.by_state;
+  if (entry.state != by_state.end()) --entry.state->second;
+  entry.state = by_state.try_emplace(state).first;
+  ++entry.state->second;
+  const bool was_finished = std::exchange(entry.finished, finished);
+  if (!finished) {
+    entry.view = std::make_shared<JobView>(view_of(job.name_space, job.name, job.created, status));
+    return;
+  }
+  if (was_finished) return;
+  entry.view = nullptr;
+  const api::Time ended = status.completion_time.value_or(end->last_transition);
+  if (now - ended >= kShowsEnds) return;
+  entry.view = std::make_shared<JobView>(view_of(job.name_space, job.name, job.created, status));
+  shown_ends_.emplace(ended, job.uid);
+  hide_old_ends(now);
+}
+
+void JobStates::hide_old_ends(api::Time now) {
+  while (!shown_ends_.empty() &&
+         (shown_ends_.size() > kMostEnds || now - shown_ends_.begin()->first >= kShowsEnds)) {
+    const auto job = jobs_.find(shown_ends_.begin()->second);
+    if (job != jobs_.end() && job->second.finished) job->second.view = nullptr;
+    shown_ends_.erase(shown_ends_.begin());
+  }
 }
 
 void JobStates::forget(const std::string& job_uid) {
   const MutexLock lock(mutex_);
-  const auto known = states_.find(job_uid);
-  if (known == states_.end()) return;
-  --counts_[known->second.word];
-  states_.erase(known);
+  const auto known = jobs_.find(job_uid);
+  if (known == jobs_.end()) return;
+  const Known& entry = known->second;
+  --entry.state->second;
+  if (--entry.name_space->second.jobs == 0) namespaces_.erase(entry.name_space);
+  jobs_.erase(known);
 }
 
 bool JobStates::is_finished(const std::string& job_uid) const {
   const MutexLock lock(mutex_);
-  const auto known = states_.find(job_uid);
-  return known != states_.end() && known->second.finished;
+  const auto known = jobs_.find(job_uid);
+  return known != jobs_.end() && known->second.finished;
 }
 
-std::map<std::string, int> JobStates::counts() {
+std::map<std::string, std::map<std::string, int>> JobStates::counts() const {
   const MutexLock lock(mutex_);
-  return counts_;
+  std::map<std::string, std::map<std::string, int>> counts;
+  for (const auto& [name, space] : namespaces_) counts[name] = space.by_state;
+  return counts;
+}
+
+std::vector<std::shared_ptr<const JobView>> JobStates::views(api::Time now) {
+  const MutexLock lock(mutex_);
+  hide_old_ends(now);
+  std::vector<std::shared_ptr<const JobView>> views;
+  for (const auto& [uid, job] : jobs_)
+    if (job.view) views.push_back(job.view);
+  return views;
 }
 
 }  // namespace muster::kube

@@ -1,31 +1,58 @@
 #pragma once
 
+#include <chrono>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "common/threads/mutex.h"
 #include "operator/api/training_job.h"
+#include "operator/kube/cluster/job_view.h"
 
 namespace muster::kube {
 
-// Counts our jobs by state (api/overview.h). Thread-safe.
+// What metrics say of our jobs. Thread-safe.
 class JobStates {
  public:
-  void note(const std::string& job_uid, const api::JobStatus& status);
+  // How long, and of how many jobs, an end is shown.
+  static constexpr std::chrono::hours kShowsEnds{1};
+  static constexpr size_t kMostEnds = 1000;
+
+  struct Job {
+    std::string uid, name_space, name;
+    api::Time created{};
+  };
+  void note(const Job& job, const api::JobStatus& status, api::Time now);
   void forget(const std::string& job_uid);
-  // Returns the counts. A state that no job has any more stays in the map, with 0.
-  std::map<std::string, int> counts();
+
+  // Returns the number of jobs by namespace and state (api/overview.h), for each namespace that has
+  // jobs: 0 for states that no job has.
+  std::map<std::string, std::map<std::string, int>> counts() const;
+  // Returns all jobs that have not finished, and the newest of those that have.
+  std::vector<std::shared_ptr<const JobView>> views(api::Time now);
   // Whether the job is known to have the condition Finished.
   bool is_finished(const std::string& job_uid) const;
 
  private:
-  struct State {
-    std::string word;
-    bool finished = false;
+  struct Namespace {
+    std::map<std::string, int> by_state;
+    int jobs = 0;
   };
+  using Namespaces = std::map<std::string, Namespace>;
+  // There may be very many finished jobs, so this is small for them.
+  struct Known {
+    Namespaces::iterator name_space;
+    std::map<std::string, int>::iterator state;
+    bool finished = false;
+    std::shared_ptr<const JobView> view;  // null: not shown
+  };
+  void hide_old_ends(api::Time now) MUSTER_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
-  std::map<std::string, State> states_ MUSTER_GUARDED_BY(mutex_);  // by UID of the job
-  std::map<std::string, int> counts_ MUSTER_GUARDED_BY(mutex_);
+  Namespaces namespaces_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, Known> jobs_ MUSTER_GUARDED_BY(mutex_);                 // by UID of the job
+  std::multimap<api::Time, std::string> shown_ends_ MUSTER_GUARDED_BY(mutex_);  // UIDs
 };
 
 }  // namespace muster::kube

@@ -67,7 +67,7 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
   if (environment_.job_changed) environment_.job_changed(meta.key());
   if (after != nullptr) {
     const Json job = after->json();
-    if (is_ours(job)) states_.note(meta.uid, api::to_job_status(member(job, "status")));
+    if (is_ours(job)) note(meta, api::to_job_status(member(job, "status")));
   }
   const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
                     before->meta.generation == after->meta.generation &&
@@ -79,6 +79,10 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
     states_.forget(before->meta.uid);
   }
   environment_.wake(meta.key(), now());
+}
+
+void KubeCluster::note(const ObjectMeta& job, const api::JobStatus& status) {
+  states_.note({job.uid, job.name_space, job.name, job.created.value_or(now())}, status, now());
 }
 
 void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
@@ -278,7 +282,7 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
   WriteOptions options;
   options.subresource = "status";
   jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options).text));
-  states_.note(job.uid, status);
+  if (before && before->meta.uid == job.uid) note(before->meta, status);
   if (environment_.job_changed) environment_.job_changed(key_of(job));
 }
 

@@ -47,7 +47,7 @@ class KubeCluster final : public cluster::Cluster {
   // Returns the keys of the jobs in view, and of jobs that have gone and left pods behind.
   std::set<std::string> keys() const;
   bool is_finished(const std::string& key) const;
-  std::map<std::string, int> jobs_by_state() { return states_.counts(); }
+  JobStates& job_states() { return states_; }
   // Runs until `stop`: see ProgressPoller::run.
   void poll_progress(const std::stop_token& stop) { observer_.poll_progress(stop); }
 
@@ -74,6 +74,7 @@ class KubeCluster final : public cluster::Cluster {
   void hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods);
   void keep_belongings(const api::TrainingJob& job, plan::Observed& observed);
   void write_status(const api::TrainingJob& job, const api::JobStatus& status);
+  void note(const ObjectMeta& job, const api::JobStatus& status);
   void count(const api::TrainingJob& job, const api::JobStatus& status);
   bool is_wanted(const api::TrainingJob& job) const;
 

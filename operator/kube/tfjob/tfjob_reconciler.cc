@@ -68,9 +68,11 @@ void TfJobReconciler::tfjob_changed(const WholeObject* before, const WholeObject
   const std::string companion = companion_key(meta.key());
   const bool is_gone =
       before != nullptr && (after == nullptr || after->meta.uid != before->meta.uid);
+  if (after != nullptr) note_refusal(after->json());
   {
     const MutexLock lock(mutex_);
     if (is_gone) told_.erase(before->meta.uid);
+    if (is_gone) refused_.erase(before->meta.uid);
     if (companion != meta.key() && after != nullptr) long_names_[companion] = meta.key();
     if (after == nullptr) long_names_.erase(companion);
   }
@@ -90,6 +92,22 @@ void TfJobReconciler::training_job_changed(const std::string& training_job_key) 
     if (const auto found = long_names_.find(key); found != long_names_.end()) key = found->second;
   }
   environment_.wake(key, environment_.now());
+}
+
+void TfJobReconciler::note_refusal(const Json& tfjob) {
+  const bool refused = is_refused_tfjob(tfjob);
+  const MutexLock lock(mutex_);
+  if (refused)
+    refused_[uid_of(tfjob)] = name_of(tfjob).key();
+  else
+    refused_.erase(uid_of(tfjob));
+}
+
+std::vector<std::string> TfJobReconciler::refused() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::string> keys;
+  for (const auto& [uid, key] : refused_) keys.push_back(key);
+  return keys;
 }
 
 std::optional<api::Time> TfJobReconciler::reconcile(const std::string& key) {
@@ -256,6 +274,7 @@ void TfJobReconciler::write_status(const Json& tfjob, const Json& status) {
     if (!error.status().not_found()) throw;
     return;
   }
+  note_refusal(body);
   const ObjectName name = name_of(tfjob);
   for (const Json& news : tfjob_news(before, status)) {
     const std::string type = news["type"];

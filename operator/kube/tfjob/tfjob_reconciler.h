@@ -43,6 +43,9 @@ class TfJobReconciler {
   // Returns the key of the TrainingJob that runs the TFJob.
   static std::string companion_key(const std::string& key);
 
+  // Returns the keys of the TFJobs in view that were refused and have not changed since.
+  std::vector<std::string> refused() const;
+
   // Makes one pass for the TFJob. Returns when another one is due, if it is known.
   std::optional<api::Time> reconcile(const std::string& key);
   // Must be called when the TrainingJob with this key, or its status, has changed in view.
@@ -62,6 +65,7 @@ class TfJobReconciler {
   bool was_told(const Json& tfjob, const std::string& what) const;
   bool is_new(const Json& tfjob, const std::string& what);
   std::optional<api::Time> end_in_time(const Json& tfjob);
+  void note_refusal(const Json& tfjob);
   void write_status(const Json& tfjob, const Json& status);
   void emit(const Json& tfjob, EventText text) const;
 
@@ -75,6 +79,7 @@ class TfJobReconciler {
   mutable Mutex mutex_;
   // Maps the key of a companion to the key of its TFJob, if the TFJob's name is longer.
   std::map<std::string, std::string> long_names_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> refused_ MUSTER_GUARDED_BY(mutex_);         // keys by UID
   std::map<std::string, std::set<std::string>> told_ MUSTER_GUARDED_BY(mutex_);  // by UID
 };
 

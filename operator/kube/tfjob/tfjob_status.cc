@@ -157,11 +157,17 @@ bool is_tfjob_finished(const Json& status) {
          is_true(tfjob_condition(status, "Failed"));
 }
 
+bool is_refused_tfjob(const Json& tfjob) {
+  const Json& failed = tfjob_condition(member(tfjob, "status"), "Failed");
+  return string_or(failed, "reason", "") == kRefused &&
+         string_or(failed, "message", "").starts_with(refusal_of(tfjob));
+}
+
 bool is_tfjob_over(const Json& tfjob) {
   const Json& status = member(tfjob, "status");
   const Json& failed = tfjob_condition(status, "Failed");
   if (string_or(failed, "reason", "") != kRefused) return is_tfjob_finished(status);
-  return string_or(failed, "message", "").starts_with(refusal_of(tfjob));
+  return is_refused_tfjob(tfjob);
 }
 
 std::vector<Json> tfjob_news(const Json& before, const Json& after) {

@@ -23,6 +23,8 @@ Json refused_tfjob_status(const Json& tfjob, const std::string& why, api::Time n
 const Json& tfjob_condition(const Json& status, std::string_view type);
 // Whether the TFJob has Succeeded or Failed.
 bool is_tfjob_finished(const Json& status);
+// Whether the TFJob was refused and its spec has not changed since.
+bool is_refused_tfjob(const Json& tfjob);
 // Whether the TFJob has finished and will not run again. A refused TFJob may run when its spec has
 // changed.
 bool is_tfjob_over(const Json& tfjob);

@@ -299,18 +299,39 @@ class Monitoring(unittest.TestCase):
         text = (ROOT / "docs/reference/metrics.md").read_text()
         cells = re.findall(r"^\| (`[^|]*`) \| (?:gauge|counter|histogram)", text, re.MULTILINE)
         names = {name for cell in cells for name in re.findall(r"`([a-z_]+)", cell)}
-        cls.documented = cls.usual | {name if name.startswith("muster_") else "muster_trainer_" + name for name in names}
+        cls.documented = cls.usual | {name if name.startswith(("muster_", "process_")) else "muster_trainer_" + name
+                                      for name in names}
 
     def ours(self, expression):
-        names = re.findall(r"\b((?:muster|workqueue|controller_runtime|rest_client)_[a-z_]+)", expression)
-        return {re.sub("_bucket$", "", name) for name in names}
+        names = re.findall(r"\b((?:muster|process|workqueue|controller_runtime|rest_client)_[a-z_]+)", expression)
+        return {re.sub("_(bucket|sum)$", "", name) for name in names}
+
+    def check_query(self, expression, name):
+        self.assertTrue(self.ours(expression), name)
+        self.assertEqual(self.ours(expression) - self.documented, set(), name)
+        self.assertNotRegex(expression, r"\b(container|kube|node)_", f"{name} needs an exporter that is not ours")
+        self.assertNotRegex(expression, r"\bby \((?!namespace\b)[^)]*trainingjob", f"{name} mixes jobs of two namespaces")
 
     def test_alerts_ask_for_what_is_documented(self):
         rules = [rule for group in yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"] for rule in group["rules"]]
         for rule in rules:
-            self.assertTrue(self.ours(rule["expr"]), rule["alert"])
-            self.assertEqual(self.ours(rule["expr"]) - self.documented, set(), rule["alert"])
-            self.assertEqual(set(rule["annotations"]), {"summary", "description"}, rule["alert"])
+            self.check_query(rule["expr"], rule["alert"])
+            self.assertEqual(set(rule["annotations"]), {"summary", "description", "runbook_url"}, rule["alert"])
+
+    def test_each_alert_has_a_runbook(self):
+        page, sections = "docs/operations/runbooks.md", {}
+        for section in re.split(r"^### ", (ROOT / page).read_text(), flags=re.MULTILINE)[1:]:
+            name, text = section.split("\n", 1)
+            sections[name] = re.findall(r"^\*\*(.*?)\*\*:", text, re.MULTILINE)
+            self.assertRegex(text, r"```sh\n\w", name)
+        rules = [rule for group in yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+        self.assertEqual(list(sections), [rule["alert"] for rule in rules])
+        for rule in rules:
+            self.assertEqual(sections[rule["alert"]], ["Meaning", "Impact", "How to look", "What to do"], rule["alert"])
+            self.assertEqual(rule["annotations"]["runbook_url"], f'{page}#{rule["alert"].lower()}')
+        sets = [*MONITORING, "monitoring.prometheusRule.runbooks=https://docs/runbooks.html"]
+        shown = re.findall(r"runbook_url: (\S+)", template(sets))
+        self.assertEqual(shown, [f'https://docs/runbooks.html#{rule["alert"].lower()}' for rule in rules])
 
     def test_dashboards_ask_for_what_is_documented(self):
         boards = [json.loads(path.read_text()) for path in sorted((CHART / "files/dashboards").glob("*.json"))]
@@ -324,7 +345,7 @@ class Monitoring(unittest.TestCase):
                     self.assertEqual(panel["datasource"]["uid"], "${datasource}")
                     self.assertLessEqual(panel["gridPos"]["x"] + panel["gridPos"]["w"], 24)
                     for target in panel["targets"]:
-                        self.assertEqual(self.ours(target["expr"]) - self.documented, set())
+                        self.check_query(target["expr"], panel["title"])
 
     def test_no_panel_lies_on_another(self):
         for path in (CHART / "files/dashboards").glob("*.json"):

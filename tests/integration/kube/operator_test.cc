@@ -182,7 +182,7 @@ TEST_F(OperatorTest, BringsAJobToItsEndOnARealApiServer) {
   }
   EXPECT_THAT(run({"get", "events"}), HasSubstr("ChiefSucceeded"));
   EXPECT_THAT(http_get(kAddress, "/metrics", std::chrono::seconds(5), 1 << 20),
-              HasSubstr("muster_jobs{state=\"Succeeded\"} 1"));
+              HasSubstr("state=\"Succeeded\"} 1"));
   run({"delete", "tj", "mnist", "--wait=true", "--timeout=60s"});
 }
 

@@ -35,6 +35,13 @@ void for_each_number(const std::string& data, const Json& evaluation,
   }
 }
 
+std::map<std::string, double> numbers_of(const Json& evaluation) {
+  std::map<std::string, double> numbers;
+  for (const auto& [name, value] : evaluation.items())
+    if (value.is_number()) numbers[name] = value.get<double>();
+  return numbers;
+}
+
 namespace {
 
 // Returns the values by the classes' names. Two classes may have the same name.

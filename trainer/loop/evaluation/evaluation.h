@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -34,6 +35,9 @@ struct Evaluation {
 // "validation_accuracy", "validation_average_precision_by_class/cat".
 void for_each_number(const std::string& data, const Json& evaluation,
                      const std::function<void(const std::string& tag, double value)>& take);
+
+// Returns the metrics of an evaluation's json() that are numbers, without those of single classes.
+std::map<std::string, double> numbers_of(const Json& evaluation);
 
 // Evaluates the metrics of the model's loss, in batches of spec.batch_size rows. Returns nothing if
 // `stop` was requested before all samples were seen.

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "common/documents/json.h"
 #include "common/error.h"
@@ -27,8 +28,8 @@ std::optional<std::vector<compute::Metric>> metrics_of(const Json& evaluation) {
 
 }  // namespace
 
-StopRule::StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage)
-    : spec_(spec) {
+StopRule::StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage, Show show)
+    : spec_(spec), show_(std::move(show)) {
   if (!storage.empty()) results_.emplace(storage);
 }
 
@@ -72,6 +73,7 @@ checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& 
       at.evaluations.step = at.step;
       continue;
     }
+    if (show_) show_(at.step, member(evaluation, "validation"));
     at.epoch = static_cast<uint64_t>(
         integer_or(evaluation, "epoch", static_cast<int64_t>(position.epoch)));
     at.evaluations = after(at, *metrics, spec_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "trainer/loop/evaluation/evaluator_results.h"
@@ -18,8 +19,10 @@ namespace muster::loop {
 class StopRule {
  public:
   // If `storage` is not empty, another process evaluates the checkpoints and writes its results
-  // there. `spec` must outlive the rule.
-  StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage);
+  // there; `show` is called with each result on validation data that the rule takes. `spec` must
+  // outlive the rule.
+  using Show = std::function<void(uint64_t step, const Json& validation)>;
+  StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage, Show show = {});
 
   // Call this when the synchronizer has started, because its position may have gone back.
   void begin(const checkpoint::Position& position);
@@ -35,6 +38,7 @@ class StopRule {
   checkpoint::Evaluations after_evaluations(const checkpoint::Position& position);
 
   const spec::TrainingSpec& spec_;
+  const Show show_;
   std::optional<EvaluatorResults> results_;  // nothing: no other process evaluates
   uint64_t epoch_ = 0;                       // last epoch whose training loss was considered
 };

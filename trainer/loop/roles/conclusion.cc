@@ -49,6 +49,8 @@ Json Conclusion::evaluate_final(const checkpoint::Position& position) {
     for_each_number(name, member(json, name), [&](const std::string& tag, double value) {
       recorder_.scalar(tag, step, value);
     });
+  if (const Json& validation = member(json, "validation"); validation.is_object())
+    recorder_.show_validation(step, validation);
   return json;
 }
 

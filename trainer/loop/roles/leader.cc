@@ -135,7 +135,10 @@ void Leader::open_stop_rule() {
         kBadConfig);
   if (watches) store_->leave_evaluated(membership_.storage / "evaluations");
   if (watches || spec.stop_when)
-    stop_rule_.emplace(spec, watches ? membership_.storage : fs::path());
+    stop_rule_.emplace(spec, watches ? membership_.storage : fs::path(),
+                       [this](uint64_t step, const Json& validation) {
+                         recorder_.show_validation(step, validation);
+                       });
 }
 
 void Leader::open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop) {

@@ -145,13 +145,16 @@ class EvaluatorLoop {
         events_->scalar(tag, step, value);
       });
     events_->flush();
+    if (const Json& validation = member(json, "validation"); validation.is_object()) {
+      progress_.validation = numbers_of(validation);
+      progress_.validation_step = step;
+    }
   }
 
   void set_state(const std::string& state, uint64_t step) {
-    metrics::Progress progress;
-    progress.state = state;
-    progress.step = step;
-    reporter_.update(progress);
+    progress_.state = state;
+    progress_.step = step;
+    reporter_.update(progress_);
   }
 
   const group::Membership& membership_;
@@ -163,6 +166,7 @@ class EvaluatorLoop {
   BestMark best_;
   PatientReader reader_;
   metrics::Reporter reporter_;
+  metrics::Progress progress_;
   std::unique_ptr<summary::EventWriter> events_;
   std::filesystem::path last_;
 };

@@ -179,10 +179,10 @@ TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
   recorder.validated(position, {{"loss", 0.5}, {"accuracy", 0.75}, {"balancedAccuracy", 0.25}},
                      std::chrono::seconds(60));
   EXPECT_NEAR(recorder.train_seconds(), before, 1e-6);
-  const auto metrics = reporter.snapshot().metrics;
-  EXPECT_EQ(metrics.at("validationLoss"), 0.5);
-  EXPECT_EQ(metrics.at("validationAccuracy"), 0.75);
-  EXPECT_EQ(metrics.at("validationBalancedAccuracy"), 0.25);
+  const auto metrics = reporter.snapshot().validation;
+  EXPECT_EQ(metrics.at("loss"), 0.5);
+  EXPECT_EQ(metrics.at("accuracy"), 0.75);
+  EXPECT_EQ(metrics.at("balancedAccuracy"), 0.25);
   ++position.step;
   recorder.step(position, compute::testing::classified(5.0, 0, 10),
                 now += std::chrono::seconds(60) + kStep);

@@ -17,7 +17,7 @@ TEST(Progress, HasTheApisFieldNames) {
   progress.total_steps = 100;
   progress.epoch = 1;
   progress.loss = 0.25;
-  progress.metrics = {{"accuracy", 0.5}};
+  progress.training = {{"accuracy", 0.5}};
   progress.examples_per_second = 1000.0004;
   progress.input_wait_seconds = 1.5000004;
   progress.eta_seconds = 12.00004;
@@ -52,7 +52,7 @@ TEST(Progress, WritesALossThatIsNoNumberAsText) {
 
 TEST(Progress, IsJsonWhateverTheNumbers) {
   Progress progress;
-  progress.metrics = {{"accuracy", std::nan("")}, {"good", 1}};
+  progress.training = {{"accuracy", std::nan("")}, {"good", 1}};
   progress.examples_per_second = HUGE_VAL;
   progress.eta_seconds = HUGE_VAL;
   progress.goodput = std::nan("");

@@ -1,20 +1,26 @@
 #include "trainer/metrics/reporter.h"
 
 #include <cmath>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "common/error.h"
 #include "common/net/http_get.h"
+#include "common/system/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/common/documented_metrics.h"
 #include "tests/unit/common/net/listener.h"
 #include "trainer/metrics/names.h"
 
 namespace muster::metrics {
 namespace {
 
+using testing::Contains;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 
 constexpr std::chrono::seconds kPatience(30);
@@ -26,7 +32,7 @@ TEST(Reporter, ServesMetricsHealthAndProgress) {
   progress.state = "training";
   progress.step = 41;
   progress.loss = 0.5;
-  progress.metrics = {{"accuracy", 0.75}};
+  progress.training = {{"accuracy", 0.75}};
   reporter.update(progress);
   EXPECT_EQ(http_get(address, "/healthz", kPatience), "ok\n");
   const Json json = Json::parse(http_get(address, "/progress", kPatience));
@@ -40,11 +46,12 @@ TEST(Reporter, ServesMetricsHealthAndProgress) {
       {"request", "now"}, {"step", 7}, {"checkpoint", "/muster/checkpoints/ckpt-7-g1"}};
   EXPECT_EQ(Json::parse(http_get(address, "/progress", kPatience)), expected);
   const std::string metrics = http_get(address, "/metrics", kPatience);
-  EXPECT_EQ(metrics, reporter.metrics_text());
   EXPECT_THAT(metrics, HasSubstr("# TYPE muster_trainer_step gauge\n"));
   EXPECT_THAT(metrics, HasSubstr("muster_trainer_restarts{index=\"2\",role=\"worker\"} 3\n"));
   EXPECT_THAT(metrics, ContainsRegex("muster_trainer_step\\{index=\"2\",role=\"worker\"\\} 41\n"));
-  EXPECT_THAT(metrics, ContainsRegex("muster_trainer_metric\\{.*name=\"accuracy\".*\\} 0.75\n"));
+  EXPECT_THAT(metrics,
+              ContainsRegex("muster_trainer_training_metric\\{.*name=\"accuracy\".*\\} 0.75\n"));
+  EXPECT_THAT(metrics, ContainsRegex("process_open_fds\\{index=\"2\",role=\"worker\"\\} [0-9]+\n"));
 }
 
 TEST(Reporter, WorksWithoutAnAddress) {
@@ -54,6 +61,60 @@ TEST(Reporter, WorksWithoutAnAddress) {
   reporter.update(progress);
   EXPECT_EQ(reporter.snapshot().step, 3u);
   EXPECT_THAT(reporter.metrics_text(), ContainsRegex("muster_trainer_step\\{.*\\} 3\n"));
+}
+
+// Returns the samples of our own metrics that are 0, without their labels.
+std::set<std::string> zeros(const std::string& role, int index) {
+  const Reporter reporter("", role, index);
+  std::istringstream lines(reporter.metrics_text());
+  std::set<std::string> found;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("muster_trainer_") && line.ends_with(" 0"))
+      found.insert(line.substr(15, line.find('{') - 15));
+  return found;
+}
+
+TEST(Reporter, CountsFromZeroWhateverMayHappenToItsReplica) {
+  EXPECT_THAT(zeros("ps", 1),
+              IsSupersetOf({"pushes_stale_total", "pushes_conflicting_total", "commits_total",
+                            "states_differing_total", "staleness_max", "shards_serving"}));
+  const auto chief = zeros("chief", 0);
+  EXPECT_THAT(chief, IsSupersetOf({"checkpoints_total", "checkpoints_failed_total",
+                                   "checkpoint_seconds_count", "step_seconds_count",
+                                   "states_differing_total", "input_wait_seconds_total"}));
+  EXPECT_EQ(zeros("master", 0), chief);
+  EXPECT_EQ(zeros("worker", 0), chief) << "it leads where there is no chief";
+  EXPECT_THAT(zeros("worker", 1), Contains("step_seconds_count"));
+  EXPECT_THAT(zeros("worker", 1), Not(Contains("checkpoints_total")));
+  EXPECT_THAT(zeros("evaluator", 0), Not(Contains("step_seconds_count")));
+}
+
+TEST(Reporter, ShowsNoNumberThatNobodyHasMeasured) {
+  const Reporter reporter("", "chief", 0);
+  for (const char* name : {"muster_trainer_loss", "_metric{", "validation_", "_group_", "_gpu_"})
+    EXPECT_THAT(reporter.metrics_text(), Not(HasSubstr(name)));
+}
+
+TEST(Reporter, HasOneNameForOneKindOfThing) {
+  Reporter reporter("", "chief", 0);
+  Progress progress;
+  progress.training = {{"accuracy", 0.5}};
+  progress.validation = {{"loss", 0.25}, {"balancedAccuracy", 0.75}};
+  progress.validation_step = 40;
+  progress.group = {{"stragglerRank", 2}, {"leftOut", 3}};
+  reporter.update(progress);
+  const std::string text = reporter.metrics_text();
+  for (const char* line :
+       {"training_metric\\{.*name=\"accuracy\"\\} 0.5\n", "validation_loss\\{[^,]*,[^,]*\\} 0.25\n",
+        "validation_metric\\{.*name=\"balancedAccuracy\"\\} 0.75\n", "validation_step\\{.*\\} 40\n",
+        "group_straggler_rank\\{.*\\} 2\n", "group_left_out\\{.*\\} 3\n"})
+    EXPECT_THAT(text, ContainsRegex(std::string("muster_trainer_") + line));
+  const Json expected = {{"accuracy", 0.5},
+                         {"leftOut", 3.0},
+                         {"stragglerRank", 2.0},
+                         {"validationBalancedAccuracy", 0.75},
+                         {"validationLoss", 0.25}};
+  EXPECT_EQ(progress.json("chief", 0)["metrics"], expected);
 }
 
 TEST(Reporter, NamesAnAddressThatIsInUse) {
@@ -106,6 +167,7 @@ TEST(Reporter, ShowsOneState) {
   const std::string text = reporter.metrics_text();
   EXPECT_THAT(text, ContainsRegex("muster_trainer_state\\{.*state=\"starting\"\\} 0\n"));
   EXPECT_THAT(text, ContainsRegex("muster_trainer_state\\{.*state=\"training\"\\} 1\n"));
+  EXPECT_THAT(text, ContainsRegex("muster_trainer_state\\{.*state=\"done\"\\} 0\n"));
 }
 
 TEST(Reporter, ShowsALossThatIsNoNumber) {
@@ -131,6 +193,23 @@ TEST(Reporter, TakesUpdatesFromManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(reporter.metrics_text(), ContainsRegex("muster_trainer_pushes_total\\{.*\\} 800\n"));
+}
+
+TEST(MetricName, EachIsInTheReferenceWithItsType) {
+  const MetricShapes documented =
+      documented_metrics(read_file(MUSTER_SOURCE_DIR "/docs/reference/metrics.md"));
+  std::set<std::string> names;
+  for (const Description& metric : descriptions()) {
+    const std::string name = "muster_trainer_" + std::string(metric.name);
+    names.insert(name);
+    ASSERT_TRUE(documented.contains(name)) << name;
+    const char* const type = metric.kind == Kind::gauge     ? "gauge"
+                             : metric.kind == Kind::counter ? "counter"
+                                                            : "histogram";
+    EXPECT_EQ(documented.at(name).type, type) << name;
+  }
+  for (const auto& [name, shape] : documented)
+    if (name.starts_with("muster_trainer_")) EXPECT_TRUE(names.contains(name)) << name;
 }
 
 TEST(MetricName, IsOneThatPrometheusTakes) {

@@ -16,7 +16,7 @@ class OperatorMetricsTest : public testing::Test {
   std::string text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
   // workqueue_adds_total, with so many jobs that wait.
   std::string adds(int waiting_jobs) {
-    metrics_.update(waiting_jobs, {});
+    metrics_.update(waiting_jobs, true);
     const std::string name = "workqueue_adds_total{name=\"trainingjob\"} ", all = text();
     const size_t at = all.find(name) + name.size();
     return all.substr(at, all.find('\n', at) - at);
@@ -63,7 +63,7 @@ TEST_F(OperatorMetricsTest, CountWhatIsAddedToTheQueueWhetherOrNotItIsTaken) {
 
 TEST_F(OperatorMetricsTest, ShowPassesUnderWayWithTheirTime) {
   const auto gauge = [&](const std::string& name) {
-    metrics_.update(0, {});
+    metrics_.update(0, true);
     for (const prometheus::MetricFamily& family : registry_.Collect()) {
       if (family.name == name) return family.metric.at(0).gauge.value;
     }
@@ -82,15 +82,39 @@ TEST_F(OperatorMetricsTest, ShowPassesUnderWayWithTheirTime) {
   EXPECT_EQ(gauge("workqueue_longest_running_processor_seconds"), 0);
 }
 
-TEST_F(OperatorMetricsTest, CountJobsRestartsAndFirstSteps) {
-  metrics_.update(7, {{"Running", 2}, {"Failed", 0}});
+TEST_F(OperatorMetricsTest, CountFromZeroWhateverMayHappen) {
+  const std::string passes =
+      "controller_runtime_reconcile_total{controller=\"trainingjob\",result=";
+  for (const std::string& line :
+       {passes + "\"success\"} 0", passes + "\"requeue_after\"} 0", passes + "\"error\"} 0",
+        std::string("controller_runtime_reconcile_errors_total{controller=\"trainingjob\"} 0"),
+        std::string("muster_restarts_total{reason=\"ReplicaFailed\",role=\"worker\"} 0"),
+        std::string("muster_restarts_total{reason=\"NodeLost\",role=\"evaluator\"} 0"),
+        std::string("muster_job_first_step_seconds_count 0"),
+        std::string("muster_operator_leads 0")}) {
+    EXPECT_THAT(text(), HasSubstr(line + "\n"));
+  }
+  EXPECT_THAT(text(), HasSubstr("muster_operator_memory_limit_bytes "));
+}
+
+TEST_F(OperatorMetricsTest, CountTfJobsOfANamespaceFromZero) {
+  metrics_.count_tfjob(kube::TfJobReconciler::Count::created, "lab");
+  const std::string labels = "{framework=\"tensorflow\",job_namespace=\"lab\"} ";
+  EXPECT_THAT(text(), HasSubstr("training_operator_jobs_created_total" + labels + "1\n"));
+  EXPECT_THAT(text(), HasSubstr("training_operator_jobs_failed_total" + labels + "0\n"));
+}
+
+TEST_F(OperatorMetricsTest, CountRestartsAndFirstSteps) {
+  metrics_.update(7, true);
+  EXPECT_THAT(text(), HasSubstr("muster_operator_ready 1\n"));
+  metrics_.update(7, false);
+  EXPECT_THAT(text(), HasSubstr("muster_operator_ready 0\n"));
   metrics_.restarted(api::Role::worker, "OOMKilled", 1);
   metrics_.restarted(api::Role::worker, "OOMKilled", 2);
   metrics_.restarted(api::Role::ps, "ReplicaFailed", 1);
   metrics_.took_first_step(4500ms);
   metrics_.set_leading(true);
   for (const char* line : {"workqueue_depth{name=\"trainingjob\"} 7",
-                           "muster_jobs{state=\"Running\"} 2", "muster_jobs{state=\"Failed\"} 0",
                            "muster_restarts_total{reason=\"OOMKilled\",role=\"worker\"} 3",
                            "muster_restarts_total{reason=\"ReplicaFailed\",role=\"ps\"} 1",
                            "muster_job_first_step_seconds_bucket{le=\"3\"} 0",

@@ -11,7 +11,9 @@
 
 #include "common/documents/json.h"
 #include "common/job/termination_message.h"
+#include "common/system/file.h"
 #include "operator/kube/http/http_transport.h"
+#include "tests/unit/common/documented_metrics.h"
 #include "tests/unit/operator/cmd/http_api.h"
 #include "tests/unit/operator/kube/chart_rights.h"
 
@@ -22,6 +24,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // First in main, as programs do.
 class InitializedTransport : public testing::Environment {
@@ -124,7 +127,8 @@ TEST(OperatorProcess, RunsAJobAndShowsItInMetrics) {
   ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
   EXPECT_TRUE(muster.ready());
   run_pods(api);
-  ASSERT_TRUE(eventually([&] { return muster.shows("muster_jobs{state=\"Running\"} 1"); }));
+  ASSERT_TRUE(eventually(
+      [&] { return muster.shows("muster_jobs{namespace=\"lab\",state=\"Running\"} 1"); }));
   EXPECT_TRUE(muster.shows("muster_operator_leads 1"));
 
   const std::string worker = api.pods("worker").at(0);
@@ -166,6 +170,34 @@ TEST(OperatorProcess, AsksOnlyInTheNamespacesItIsGiven) {
                                  "/apis/muster.dev/v1alpha1/namespaces/team/trainingjobs"));
 }
 
+TEST(OperatorProcess, ItsMetricsAreWhatTheReferenceSays) {
+  Api api;
+  Running muster(api, options("a"));
+  api.submit("mnist");
+  ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
+  const std::string job = "{namespace=\"lab\",trainingjob=\"mnist\",";
+  ASSERT_TRUE(eventually(
+      [&] { return muster.shows("muster_job_replicas_wanted" + job + "role=\"worker\"} 1"); }));
+  EXPECT_TRUE(muster.shows("muster_job_state" + job + "state=\"Pending\"} 1"));
+  EXPECT_TRUE(muster.shows("muster_job_restarts" + job + "role=\"worker\"} 0"));
+  EXPECT_TRUE(muster.shows("muster_jobs{namespace=\"lab\",state=\"Failed\"} 0"));
+  const MetricShapes served = served_metrics(muster.metrics());
+  const MetricShapes documented =
+      documented_metrics(read_file(MUSTER_SOURCE_DIR "/docs/reference/metrics.md"));
+  for (const auto& [name, shape] : served) {
+    ASSERT_TRUE(documented.contains(name)) << name << " is not in the page";
+    EXPECT_EQ(shape, documented.at(name)) << name;
+  }
+  // What other jobs have.
+  const std::set<std::string> others = {"muster_job_step", "muster_job_end",
+                                        "muster_tfjob_refused"};
+  for (const auto& [name, shape] : documented) {
+    const bool is_trainers = name.starts_with("muster_trainer_") ||
+                             name.starts_with("training_operator_") || others.contains(name);
+    if (!is_trainers) EXPECT_TRUE(served.contains(name)) << name;
+  }
+}
+
 TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {
   Api api;
   Running muster(api, options("a"));
@@ -181,7 +213,8 @@ TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {
          {"state", {{"terminated", {{"exitCode", 0}, {"message", last_words}}}}}}}}};
   api.with([&](auto& server) { server.set_status(chief, status); });
   EXPECT_TRUE(eventually([&] { return muster.shows("muster_job_first_step_seconds_count 1"); }));
-  EXPECT_TRUE(eventually([&] { return muster.shows("muster_jobs{state=\"Completing\"} 1"); }));
+  EXPECT_TRUE(eventually(
+      [&] { return muster.shows("muster_jobs{namespace=\"lab\",state=\"Completing\"} 1"); }));
 }
 
 TEST(OperatorProcess, IsNotReadyBeforeItHasSeenAll) {
@@ -210,7 +243,9 @@ TEST(OperatorProcess, NothingWaitsInTheQueueOfOneThatDoesNotLead) {
   for (int i = 0; i < 3; ++i) api.submit("job-" + std::to_string(i));
   ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 12; }));
   run_pods(api);
-  ASSERT_TRUE(eventually([&] { return second.shows("muster_jobs{state=\"Running\"} 3"); }));
+  ASSERT_TRUE(eventually(
+      [&] { return first.shows("muster_jobs{namespace=\"lab\",state=\"Running\"} 3"); }));
+  EXPECT_THAT(second.metrics(), Not(HasSubstr("namespace=\"lab\""))) << "sums would count each job twice";
   EXPECT_TRUE(second.shows("workqueue_depth{name=\"trainingjob\"} 0"));
   EXPECT_TRUE(second.shows("workqueue_adds_total{name=\"trainingjob\"} 0"));
   const std::string worker = api.pods("worker").at(0);

@@ -236,7 +236,7 @@ TEST_F(KubeClusterTest, AJobThatIsDeletedAndComesAgainAtOnceStartsAnew) {
 
 TEST_F(KubeClusterTest, AJobThatGoesWhileAPassIsUnderWayIsForgotten) {
   start();
-  EXPECT_EQ(world_.cluster().jobs_by_state().at("Running"), 1);
+  EXPECT_EQ(world_.cluster().job_states().counts().at("lab").at("Running"), 1);
   server().end_pod(world_.pod("worker-0"), 1);
   server().loses_answer = [&](const Request& request) {
     if (request.method == Method::put) {
@@ -247,7 +247,7 @@ TEST_F(KubeClusterTest, AJobThatGoesWhileAPassIsUnderWayIsForgotten) {
     return false;
   };
   world_.run_for(2s);
-  for (const auto& [state, jobs] : world_.cluster().jobs_by_state()) EXPECT_EQ(jobs, 0) << state;
+  EXPECT_THAT(world_.cluster().job_states().counts(), IsEmpty());
 }
 
 struct Refusal {
@@ -398,7 +398,7 @@ TEST_F(KubeClusterTest, LeavesTheJobsOfOthersAlone) {
   world_.submit("mnist", {{"managedBy", "kueue.x-k8s.io/multikueue"}});
   world_.settle();
   EXPECT_THAT(server().calls(), IsEmpty());
-  EXPECT_THAT(world_.cluster().jobs_by_state(), IsEmpty());
+  EXPECT_THAT(world_.cluster().job_states().counts(), IsEmpty());
 }
 
 TEST_F(KubeClusterTest, ScalesAnElasticJobAndTouchesNoOtherPod) {

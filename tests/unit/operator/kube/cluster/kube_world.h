@@ -47,6 +47,7 @@ class KubeWorld : public Watcher {
   void take_over();
   void see_workloads() { server.tell(operator_->queued.workloads(), "workloads"); }
   KubeCluster& cluster() { return operator_->cluster; }
+  TfJobReconciler& reconciler() { return operator_->tfjobs; }
   void wake(const std::string& key, api::Time at);
   void wake_tfjob(const std::string& key, api::Time at);
 

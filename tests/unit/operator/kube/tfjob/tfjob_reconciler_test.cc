@@ -12,7 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using Count = TfJobReconciler::Count;
 
 class TfJobReconcilerTest : public KubeClusterTest {
@@ -269,6 +271,9 @@ TEST_F(TfJobReconcilerTest, OneThatWasRefusedStaysAsItIsWhenTheOperatorStartsAne
   world_.wake_tfjob("lab/wrong", world_.time);
   world_.run_for(60s);
   EXPECT_EQ(tfjob("wrong"), before);
+  EXPECT_THAT(world_.reconciler().refused(), ElementsAre("lab/wrong"));
+  apply({}, "wrong");
+  EXPECT_THAT(world_.reconciler().refused(), IsEmpty());
 }
 
 TEST_F(TfJobReconcilerTest, OneThatWasRefusedGoesWhenItsTimeToLiveIsOver) {

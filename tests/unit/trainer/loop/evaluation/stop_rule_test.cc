@@ -84,6 +84,20 @@ TEST_F(StopRuleTest, TakesThemOnceTheyAreEvaluatedAgain) {
   EXPECT_EQ(synchronizer.position().evaluations.reached->value, 0.91);
 }
 
+TEST_F(StopRuleTest, ShowsEachResultOnce) {
+  evaluate(1000, 0.5);
+  evaluate(1500, 0.6);
+  std::map<uint64_t, double> shown;
+  StopRule rule(spec_, storage_, [&](uint64_t step, const Json& validation) {
+    EXPECT_TRUE(shown.emplace(step, validation["accuracy"].get<double>()).second) << step;
+  });
+  Standing synchronizer(1500);
+  rule.begin(synchronizer.position());
+  rule.apply(synchronizer);
+  rule.conclude(synchronizer);
+  EXPECT_EQ(shown, (std::map<uint64_t, double>{{1000, 0.5}, {1500, 0.6}}));
+}
+
 TEST_F(StopRuleTest, LooksOnceMoreWhenTheTrainingEnds) {
   StopRule rule(spec_, storage_);
   Standing synchronizer(1500);

@@ -374,9 +374,9 @@ TEST(EvaluationInTheLoopTest, IsShownInProgress) {
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
   train(synchronizer, assembly, leader.recorder(), nullptr, leader.validator(), {});
   const Json last = evaluation_at(folder, 22)["validation"];
-  const auto metrics = reporter.snapshot().metrics;
-  EXPECT_EQ(metrics.at("validationLoss"), last["loss"]);
-  EXPECT_EQ(metrics.at("validationAccuracy"), last["accuracy"]);
+  const auto metrics = reporter.snapshot().validation;
+  EXPECT_EQ(metrics.at("loss"), last["loss"]);
+  EXPECT_EQ(metrics.at("accuracy"), last["accuracy"]);
   EXPECT_EQ(reporter.snapshot().state, "training");
 }
 

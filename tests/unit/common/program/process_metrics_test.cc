@@ -1,0 +1,68 @@
+#include "common/program/process_metrics.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <vector>
+
+namespace muster {
+namespace {
+
+using prometheus::MetricType;
+
+double value_of(const std::string& name) {
+  for (const prometheus::MetricFamily& family : process_metrics()) {
+    if (family.name != name) continue;
+    const bool counts = family.type == MetricType::Counter;
+    EXPECT_EQ(counts, name.ends_with("_total")) << name;
+    return counts ? family.metric.at(0).counter.value : family.metric.at(0).gauge.value;
+  }
+  ADD_FAILURE() << "no " << name;
+  return 0;
+}
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+TEST(ProcessMetrics, SayWhatTheProcessUses) {
+  const double memory = value_of("process_resident_memory_bytes");
+  EXPECT_GT(memory, 1e6);
+  EXPECT_GT(value_of("process_virtual_memory_bytes"), memory);
+  std::vector<char> more(64 << 20, 'x');
+  EXPECT_GT(value_of("process_resident_memory_bytes"), memory + 32e6) << more.back();
+  EXPECT_GT(value_of("process_cpu_seconds_total"), 0);
+  EXPECT_GE(value_of("process_network_receive_bytes_total"), 0);
+  EXPECT_GE(value_of("process_network_transmit_bytes_total"), 0);
+  EXPECT_GT(memory_limit_bytes(), memory);
+}
+
+TEST(ProcessMetrics, CountFilesThatAreOpen) {
+  const double before = value_of("process_open_fds");
+  const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(value_of("process_open_fds"), before + 1);
+  ::close(file);
+  EXPECT_EQ(value_of("process_open_fds"), before);
+  EXPECT_GT(value_of("process_max_fds"), before);
+}
+
+TEST(ProcessMetrics, KnowWhenTheProcessWasStarted) {
+  const double age = unix_now() - value_of("process_start_time_seconds");
+  EXPECT_GT(age, -5);  // the time of the boot is in whole seconds
+  EXPECT_LT(age, 24 * 3600);
+}
+
+TEST(ProcessMetrics, HaveTheLabelsThatAreAskedFor) {
+  for (const prometheus::MetricFamily& family : process_metrics({{"role", "ps"}, {"index", "0"}})) {
+    ASSERT_EQ(family.metric.size(), 1u);
+    ASSERT_EQ(family.metric[0].label.size(), 2u);
+    EXPECT_EQ(family.metric[0].label[1].name, "role");
+    EXPECT_FALSE(family.help.empty());
+  }
+}
+
+}  // namespace
+}  // namespace muster
