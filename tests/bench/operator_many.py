@@ -25,6 +25,10 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 LIMITS = {"ETCD_QUOTA_BACKEND_BYTES": str(8 << 30), "GOGC": "50"}
 
 
+def _jobs_that_are(running, state):
+    return running.gauge(f'muster_jobs{{namespace="{NAMESPACE}",state="{state}"}}')
+
+
 def _run_jobs(server, nodes):
     """A job that the operator has finished, and those that run on."""
     def on_node(i):
@@ -36,7 +40,7 @@ def _run_jobs(server, nodes):
                                    for i in range(RUNNING)])
         for state, jobs in (("Succeeded", 1), ("Running", RUNNING)):
             api_server.wait_until(f"{jobs} jobs that are {state}",
-                                  lambda: running.gauge(f'muster_jobs{{namespace="{NAMESPACE}",state="{state}"}}') >= jobs, seconds=600)
+                                  lambda: _jobs_that_are(running, state) >= jobs, seconds=600)
 
 
 def _name(i):
@@ -143,7 +147,7 @@ def large():
         with operators.MUSTER.start(server, NAMESPACE) as first:
             server.create(COLLECTION, [_large_job(i) for i in range(LARGE)])
             api_server.wait_until("jobs that are suspended",
-                                  lambda: first.gauge(f'muster_jobs{{namespace="{NAMESPACE}",state="Suspended"}}') >= LARGE, seconds=600)
+                                  lambda: _jobs_that_are(first, "Suspended") >= LARGE, seconds=600)
             peaks.append(first.peak_megabytes())
         with operators.MUSTER.start(server, NAMESPACE) as second:
             api_server.wait_until("an operator that has looked at all jobs",
