@@ -43,7 +43,19 @@ void Ledgers::look(const api::TrainingJob& job, const plan::Observed& observed, 
   entry.until = now;
   by_namespace_[job.name_space] += ledger.spent().since(before);
   entry.job.finished = plan.status.completion_time.has_value();
+  if (entry.job.finished) keep_finished(key);
   if (plan.status != job.status) plan.status.goodput = ledger.json(now);
+}
+
+void Ledgers::keep_finished(const std::string& key) {
+  finished_.push_back(key);
+  if (finished_.size() <= kMostFinished) return;
+  const auto oldest = jobs_.find(finished_.front());
+  finished_.pop_front();
+  // A job of this name may have begun anew, and then runs or stands further back.
+  if (oldest != jobs_.end() && oldest->second.job.finished &&
+      std::ranges::find(finished_, oldest->first) == finished_.end())
+    jobs_.erase(oldest);
 }
 
 void Ledgers::forget(const std::string& key) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -22,6 +23,9 @@ class Ledgers {
   // of `plan` is written. Sets status.goodput in it if the status is written anyway.
   void look(const api::TrainingJob& job, const plan::Observed& observed, plan::Plan& plan,
             api::Time now, Moment ticks);
+  // The number of finished jobs that are kept, the newest ones.
+  static constexpr size_t kMostFinished = 1000;
+
   // Forgets a job that is gone.
   void forget(const std::string& key);
 
@@ -42,10 +46,12 @@ class Ledgers {
     Moment counted;
     api::Time until;  // the wall clock's time of `counted`
   };
+  void keep_finished(const std::string& key) MUSTER_REQUIRES(mutex_);
   static Entry begin(const api::TrainingJob& job, api::Time now, Moment ticks);
 
   mutable Mutex mutex_;
   std::map<std::string, Entry> jobs_ MUSTER_GUARDED_BY(mutex_);
+  std::deque<std::string> finished_ MUSTER_GUARDED_BY(mutex_);  // keys, the oldest first
   std::map<std::string, TimeSpent> by_namespace_ MUSTER_GUARDED_BY(mutex_);
 };
 

@@ -18,12 +18,13 @@ using SampleLabels = std::vector<prometheus::ClientMetric::Label>;
 // Writes one metric, whose samples `fill` adds by calling its argument. Only one metric at a time
 // is kept in memory, for there may be thousands of jobs.
 template <class Fill>
-void write(std::ostream& out, const char* name, const char* help, const Fill& fill) {
-  std::vector<prometheus::MetricFamily> family = {{name, help, prometheus::MetricType::Gauge, {}}};
+void write(std::ostream& out, const char* name, const char* help, const Fill& fill,
+           prometheus::MetricType type = prometheus::MetricType::Gauge) {
+  std::vector<prometheus::MetricFamily> family = {{name, help, type, {}}};
   fill([&](SampleLabels labels, double value) {
     prometheus::ClientMetric& metric = family[0].metric.emplace_back();
     metric.label = std::move(labels);
-    metric.gauge.value = value;
+    (type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
   });
   if (!family[0].metric.empty()) prometheus::TextSerializer().Serialize(out, family);
 }
@@ -88,9 +89,34 @@ void write_replicas(std::ostream& out, const Views& jobs) {
           &JobView::Replicas::restarts);
 }
 
+// A use that a job has not had yet is left out: there may be thousands of jobs.
+void write_times(std::ostream& out, const controller::Ledgers& ledgers) {
+  write(
+      out, "muster_job_time_seconds_total",
+      "Seconds that a TrainingJob has spent since it was made, by use.",
+      [&](const auto& add) {
+        ledgers.each([&](const controller::Ledgers::Job& job) {
+          for (const TimeUseName& use : time_uses())
+            if (const double seconds = job.ledger.spent()[use.use]; seconds > 0)
+              add({{"namespace", job.name_space}, {"trainingjob", job.name}, {"use", use.name}},
+                  seconds);
+        });
+      },
+      prometheus::MetricType::Counter);
+  write(
+      out, "muster_namespace_time_seconds_total",
+      "Seconds that the TrainingJobs of a namespace have spent since this process leads, by use.",
+      [&](const auto& add) {
+        for (const auto& [name_space, spent] : ledgers.by_namespace())
+          for (const TimeUseName& use : time_uses())
+            add({{"namespace", name_space}, {"use", use.name}}, spent[use.use]);
+      },
+      prometheus::MetricType::Counter);
+}
+
 }  // namespace
 
-void write_job_metrics(std::ostream& out, kube::JobStates& jobs,
+void write_job_metrics(std::ostream& out, kube::JobStates& jobs, const controller::Ledgers& ledgers,
                        const std::vector<std::string>& refused_tfjobs, api::Time now) {
   write(out, "muster_jobs", "TrainingJobs by namespace and state.", [&](const auto& add) {
     for (const auto& [name_space, by_state] : jobs.counts())
@@ -100,6 +126,7 @@ void write_job_metrics(std::ostream& out, kube::JobStates& jobs,
   const Views views = jobs.views(now);
   write_states(out, views, now);
   write_replicas(out, views);
+  write_times(out, ledgers);
   write(out, "muster_tfjob_refused", "1 for a TFJob that cannot be run as a TrainingJob.",
         [&](const auto& add) {
           for (const std::string& key : refused_tfjobs) {

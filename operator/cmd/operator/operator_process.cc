@@ -174,7 +174,9 @@ std::string OperatorProcess::metrics_text() {
   for (const auto& families : {registry_.Collect(), process_metrics()})
     prometheus::TextSerializer().Serialize(out, families);
   // Only of the leader, so that sums over all operators count each job once.
-  if (acts_) write_job_metrics(out, cluster_.job_states(), tfjobs_.refused(), cluster_.now());
+  if (acts_)
+    write_job_metrics(out, cluster_.job_states(), controller_.ledgers(), tfjobs_.refused(),
+                      cluster_.now());
   return std::move(out).str();
 }
 

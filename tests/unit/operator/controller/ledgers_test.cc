@@ -128,5 +128,21 @@ TEST_F(LedgersTest, ShowJobsAndSumsOfNamespaces) {
   EXPECT_EQ(ledgers_->by_namespace().at("lab").total(), 10);
 }
 
+TEST_F(LedgersTest, KeepTheNewestOfThoseThatHaveEnded) {
+  ends_ = true;
+  const size_t all = Ledgers::kMostFinished + 5;
+  for (size_t i = 0; i < all; ++i) {
+    job_.name = "job-" + std::to_string(i);
+    job_.status = {};
+    look(1s, TimeUse::stopping);
+  }
+  size_t jobs = 0;
+  ledgers_->each([&](const Ledgers::Job& job) {
+    EXPECT_NE(job.name, "job-4");
+    ++jobs;
+  });
+  EXPECT_EQ(jobs, Ledgers::kMostFinished);
+}
+
 }  // namespace
 }  // namespace muster::controller

@@ -30,10 +30,11 @@ class JobMetricsTest : public testing::Test {
   }
   std::string text(const std::vector<std::string>& refused = {}) {
     std::ostringstream out;
-    write_job_metrics(out, states_, refused, kScraped);
+    write_job_metrics(out, states_, ledgers_, refused, kScraped);
     return out.str();
   }
   kube::JobStates states_;
+  controller::Ledgers ledgers_;
 };
 
 TEST_F(JobMetricsTest, NameTheJobItsStateAndItsReplicas) {
@@ -81,6 +82,29 @@ TEST_F(JobMetricsTest, NameTheEndOfAJobAndItsExitCode) {
   EXPECT_THAT(text(), HasSubstr("muster_job_end{namespace=\"lab\",trainingjob=\"diverged\",state="
                                 "\"Failed\",reason=\"PermanentExitCode\",exit_code=\"90\"} 1\n"));
   EXPECT_THAT(text(), Not(HasSubstr("muster_job_state{")));
+}
+
+TEST_F(JobMetricsTest, NameWhatTheTimeWasSpentOn) {
+  api::TrainingJob job;
+  job.name_space = "lab";
+  job.name = "mnist";
+  job.created = kScraped;
+  plan::Plan plan;
+  plan.use = TimeUse::pulling;
+  ledgers_.look(job, {}, plan, kScraped, {});
+  ledgers_.look(job, {}, plan, kScraped + 7s, controller::Ledgers::Moment{} + 7s);
+  EXPECT_THAT(text(), HasSubstr("# TYPE muster_job_time_seconds_total counter
+"));
+  EXPECT_THAT(text(), HasSubstr("muster_job_time_seconds_total{namespace="lab",trainingjob="
+                                ""mnist",use="pulling"} 7
+"));
+  const std::string name = "muster_namespace_time_seconds_total{namespace="lab",use=";
+  EXPECT_THAT(text(), HasSubstr(name + ""pulling"} 7
+"));
+  EXPECT_THAT(text(), HasSubstr(name + ""computing"} 0
+"));
+  ledgers_.forget("lab/mnist");
+  EXPECT_THAT(text(), Not(HasSubstr("muster_job_time_seconds_total")));
 }
 
 TEST_F(JobMetricsTest, NameTfJobsThatWereRefused) {
