@@ -46,9 +46,9 @@ class Cluster:
         self.environment = {**os.environ, "MUSTER_CLUSTER": name}
         self.kubeconfig = ROOT / "build/cluster" / name / "pki/admin.kubeconfig"
 
-    def __call__(self, action, *arguments, timeout=300):
+    def __call__(self, action, *arguments, timeout=300, **options):
         """cluster.sh ACTION ARGUMENTS; see there."""
-        return run([SCRIPT, action, *arguments], timeout=timeout, env=self.environment)
+        return run([SCRIPT, action, *arguments], timeout=timeout, env=self.environment, **options)
 
     def kubectl(self, *arguments, namespace="default", **options):
         command = [TOOLS / "kubectl", "--kubeconfig", self.kubeconfig, "--namespace", namespace]
