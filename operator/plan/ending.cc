@@ -49,7 +49,7 @@ bool evaluator_waits(const Draft& draft) {
 
 // Decides the condition Accepted if it is still Unknown: no further pod will be created to show
 // whether the job can run.
-void settle_acceptance(Draft& draft) {
+void decide_acceptance(Draft& draft) {
   const api::Condition* accepted = draft.status.find("Accepted");
   if (accepted == nullptr || accepted->reason != "Unknown") return;
   const std::string why = accepted->message;
@@ -61,7 +61,7 @@ void settle_acceptance(Draft& draft) {
 }
 
 void finish(Draft& draft, const char* type, const char* decided_by) {
-  settle_acceptance(draft);
+  decide_acceptance(draft);
   const api::Condition target = *draft.status.find(decided_by);
   draft.set(type, true, target.reason, target.message);
   draft.set("Finished", true, target.reason, target.message);
