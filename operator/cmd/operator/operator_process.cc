@@ -41,15 +41,9 @@ void WorkSignal::raise() {
   changed_.notify_one();
 }
 
-void WorkSignal::wait(uint64_t seen, std::optional<std::chrono::milliseconds> most,
-                      const std::stop_token& stop) {
+void WorkSignal::wait(uint64_t seen, std::chrono::milliseconds most, const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  const auto is_raised = [&]() MUSTER_REQUIRES(mutex_) { return count_ > seen; };
-  if (most) {
-    changed_.wait_for(lock, stop, *most, is_raised);
-  } else {
-    changed_.wait(lock, stop, is_raised);
-  }
+  changed_.wait_for(lock, stop, most, [&]() MUSTER_REQUIRES(mutex_) { return count_ > seen; });
 }
 
 OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& registry,
@@ -181,7 +175,7 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const uint64_t seen = work_.count();
     if (!options_.elects_leader || election_.leads()) return true;
-    work_.wait(seen, std::nullopt, stop);
+    work_.wait(seen, kIdle, stop);
   }
   return false;
 }

@@ -38,8 +38,7 @@ class WorkSignal {
   uint64_t count() const;
   void raise();
   // Waits until the signal was raised more than `seen` times, `most` has passed, or `stop`.
-  void wait(uint64_t seen, std::optional<std::chrono::milliseconds> most,
-            const std::stop_token& stop);
+  void wait(uint64_t seen, std::chrono::milliseconds most, const std::stop_token& stop);
 
  private:
   mutable Mutex mutex_;
