@@ -99,7 +99,7 @@ LocalCluster::LocalCluster(api::TrainingJob job, JobState state, Setting setting
   if (job_.status.goodput.is_object()) job_.status.goodput["until"] = api::format_time(now());
   muster::create_directories(setting_.directory.logs());
   restore_replicas();
-  settle_job_ports();
+  choose_job_ports();
   save();
 }
 
@@ -118,10 +118,10 @@ void LocalCluster::restore_replicas() {
   }
 }
 
-void LocalCluster::settle_job_ports() {
+void LocalCluster::choose_job_ports() {
   if (setting_.hosts != nullptr) return;  // Hosts::add has given the addresses
   state_.addresses.hosts.clear();
-  for (const MovedPort& moved : settle_ports(port_names(job_), state_.addresses.ports)) {
+  for (const MovedPort& moved : choose_ports(port_names(job_), state_.addresses.ports)) {
     emit(job_, {plan::Event::Kind::warning, "PortInUse",
                 "port " + std::to_string(moved.from) + " of " + moved.name +
                     " is in use by another program; it is now " + std::to_string(moved.to)});
@@ -255,7 +255,7 @@ void LocalCluster::try_to_start(Replica& replica) {
     replica.process.reset();
     replica.seen.reason = api::kNotStarted;
     replica.seen.last_line = error.what();
-    settle_end(replica.seen);
+    note_end(replica.seen);
     tell_in_log(replica.seen, error.what());
   };
   try {
@@ -389,7 +389,7 @@ bool LocalCluster::wait(std::optional<api::Time> until, int descriptor) {
   eventfd_t count = 0;
   const bool woken = ::eventfd_read(wake_.get(), &count) == 0;
   bool ended = collect_ended();
-  ended = settle_lost() || ended;
+  ended = end_lost() || ended;
   kill_overdue();
   return woken || ended;
 }
@@ -444,20 +444,20 @@ void LocalCluster::end(Replica& replica, int exit_code) {
       }
     }
   }
-  settle_end(seen);
+  note_end(seen);
 }
 
-void LocalCluster::settle_end(ObservedReplica& seen) {
+void LocalCluster::note_end(ObservedReplica& seen) {
   seen.phase = seen.exit_code == 0 ? Phase::succeeded : Phase::failed;
   seen.finished = now();
 }
 
-bool LocalCluster::settle_lost() {
+bool LocalCluster::end_lost() {
   bool any = false;
   for (Replica& replica : replicas_) {
     if (!replica.over_at || *replica.over_at > Clock::now()) continue;
     replica.over_at.reset();
-    settle_end(replica.seen);
+    note_end(replica.seen);
     any = true;
   }
   return any;

@@ -91,7 +91,7 @@ class LocalCluster final : public cluster::Cluster {
 
   std::optional<plan::ProcessLedger> ledger_of(Json progress, const Json& results) const;
   void restore_replicas();
-  void settle_job_ports();
+  void choose_job_ports();
   void save();
   void create_one(const api::TrainingJob& job, const plan::CreateReplica& wanted);
   void remove_one(const plan::RemoveReplica& wanted);
@@ -100,8 +100,8 @@ class LocalCluster final : public cluster::Cluster {
   void start(Replica& replica);
   uintmax_t begin_log(const plan::ObservedReplica& seen);
   void end(Replica& replica, int exit_code);
-  void settle_end(plan::ObservedReplica& seen);
-  bool settle_lost();
+  void note_end(plan::ObservedReplica& seen);
+  bool end_lost();
   bool collect_ended();
   void kill_overdue();
   int poll_timeout(std::optional<api::Time> until) const;

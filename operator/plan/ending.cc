@@ -39,17 +39,9 @@ Criterion criterion_of(const Draft& draft) {
   return all;
 }
 
-// Whether, in the ending, an evaluator waits for its back-off.
-bool evaluator_waits(const Draft& draft) {
-  for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
-    if (evaluator_may_start(draft, index)) return true;
-  }
-  return false;
-}
-
 // Decides the condition Accepted if it is still Unknown: no further pod will be created to show
 // whether the job can run.
-void settle_acceptance(Draft& draft) {
+void decide_acceptance(Draft& draft) {
   const api::Condition* accepted = draft.status.find("Accepted");
   if (accepted == nullptr || accepted->reason != "Unknown") return;
   const std::string why = accepted->message;
@@ -61,7 +53,7 @@ void settle_acceptance(Draft& draft) {
 }
 
 void finish(Draft& draft, const char* type, const char* decided_by) {
-  settle_acceptance(draft);
+  decide_acceptance(draft);
   const api::Condition target = *draft.status.find(decided_by);
   draft.set(type, true, target.reason, target.message);
   draft.set("Finished", true, target.reason, target.message);
@@ -111,6 +103,15 @@ bool evaluator_may_start(const Draft& draft, int index) {
   return !draft.observed.final_checkpoint_evaluated && evaluator_may_run(draft, index);
 }
 
+bool evaluator_is_due(const Draft& draft) {
+  for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
+    if (evaluator_may_start(draft, index)) return true;
+  }
+  return std::ranges::any_of(draft.observed.replicas, [](const ObservedReplica& replica) {
+    return is_live(replica) && replica.role == Role::evaluator;
+  });
+}
+
 void enforce_deadline(Draft& draft) {
   const auto seconds = draft.job.run_policy.active_deadline_seconds;
   if (draft.stage() != Stage::active || !seconds || !draft.status.start_time) return;
@@ -132,7 +133,7 @@ void enforce_time_to_live(Draft& draft) {
 void conclude(Draft& draft) {
   if (draft.any_live() || !draft.plan.create.empty()) return;
   const Stage stage = draft.stage();
-  if (stage == Stage::succeeding && !evaluator_waits(draft)) {
+  if (stage == Stage::succeeding && !evaluator_is_due(draft)) {
     finish(draft, "Succeeded", "SuccessCriteriaMet");
   } else if (stage == Stage::failing) {
     finish(draft, "Failed", "FailureTarget");

@@ -23,6 +23,9 @@ bool evaluator_may_run(const Draft& draft, int index);
 // starting an evaluator.
 bool evaluator_may_start(const Draft& draft, int index);
 
+// Whether an evaluator lives, or may be started (again) before its time is up.
+bool evaluator_is_due(const Draft& draft);
+
 // The chief of a muster-trainer job tells the members that training is over, and they end by
 // themselves. Members that still run after this many seconds are asked to end.
 inline constexpr int64_t kFarewellSeconds = 5;

@@ -21,16 +21,6 @@ bool any_member_live(const Draft& draft, bool of_old_run_only) {
   });
 }
 
-// Whether an evaluator lives, or may be started (again) before its time is up.
-bool evaluator_is_due(const Draft& draft) {
-  for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
-    if (evaluator_may_start(draft, index)) return true;
-  }
-  return std::ranges::any_of(draft.observed.replicas, [](const ObservedReplica& replica) {
-    return is_live(replica) && replica.role == Role::evaluator;
-  });
-}
-
 bool has_place(const Draft& draft, Role role, int index) {
   const api::ReplicaRecord& record = draft.record(role, index);
   if (record.succeeded || record.failed) return false;

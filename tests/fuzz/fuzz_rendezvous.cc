@@ -2,11 +2,11 @@
 #include <cstdint>
 
 #include "common/error.h"
-#include "trainer/collective/formation.h"
+#include "trainer/collective/collective_formation.h"
 #include "trainer/collective/member_flow.h"
 #include "trainer/collective/plan.h"
 #include "trainer/group/position.h"
-#include "trainer/ps/group/formation.h"
+#include "trainer/ps/group/ps_formation.h"
 
 using namespace muster;
 
@@ -46,11 +46,11 @@ void attend(PeerMessage message) {
   hello.set_index(0);
   registry.admit(4, hello, now);
   registry.heard(4, message, now);
-  ps::Formation shards(kShards, true, OpenRequest(), 2);
+  ps::PsFormation shards(kShards, true, OpenRequest(), 2);
   shards.claimed(5);
   shards.fenced();
   shards.look(registry);
-  collective::Formation members({.members = 3}, now);
+  collective::CollectiveFormation members({.members = 3}, now);
   members.claimed(5);
   members.fenced(0);
   members.look(registry, now);

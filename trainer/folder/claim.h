@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-#include "trainer/folder/lease.h"
+#include "trainer/folder/folder_lease.h"
 #include "trainer/folder/owner.h"
 
 namespace muster::folder {
@@ -61,7 +61,7 @@ class Claim {
   std::atomic<bool> taken_{false};
   bool doubtful_ = false;  // used by the lease's thread alone
   std::stop_callback<std::function<void()>> on_stop_;
-  Lease lease_;
+  FolderLease lease_;
 };
 
 }  // namespace muster::folder

@@ -90,8 +90,8 @@ class Coordinator {
   RendezvousServer& rendezvous_;
   const checkpoint::Store& store_;
   const Setup setup_;
-  std::unique_ptr<checkpoint::Lease> lease_;  // lease on the checkpoint being restored
-  std::string missing_;                       // missing replicas in the last log line
+  std::unique_ptr<checkpoint::CheckpointLease> lease_;  // lease on the checkpoint being restored
+  std::string missing_;                                 // missing replicas in the last log line
   Clock::time_point remind_;
   Clock::time_point looked_;  // the last check that we still lead
   StoragePatience patience_;

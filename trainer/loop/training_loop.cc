@@ -50,16 +50,16 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
   std::optional<WatchedWork> watched;
   for (;;) {
     if (!watched) watched.emplace(WatchedWork::Kind::computing, "training");
-    const bool settled = synchronizer.settled();
-    const bool savable = settled && synchronizer.compared();
+    const bool at_position = synchronizer.is_at_position();
+    const bool savable = at_position && synchronizer.compared();
     if (validator && savable && validator->due(synchronizer.position())) {
       const Spending evaluating(TimeUse::evaluating);
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
     }
-    if (rule && settled) rule->apply(synchronizer);
+    if (rule && at_position) rule->apply(synchronizer);
     if (!synchronizer.has_next()) break;
-    if (settled && stop.stop_requested()) return Ending::interrupted;
+    if (at_position && stop.stop_requested()) return Ending::interrupted;
     if (checkpointer && savable && checkpointer->due(synchronizer.position(), now)) {
       const Spending saving(TimeUse::checkpoint);
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));

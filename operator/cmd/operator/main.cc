@@ -150,7 +150,7 @@ const CLI::App& add_release_command(CLI::App& app, Flags& flags) {
   return release;
 }
 
-void settle_lease(Flags& flags, const kube::Config& config) {
+void complete_lease(Flags& flags, const kube::Config& config) {
   kube::LeaseSettings& lease = flags.options.lease;
   if (lease.name_space.empty()) lease.name_space = config.name_space;
   lease.identity = own_identity();
@@ -211,7 +211,7 @@ int connect(Flags flags, bool releases) {
   flags.options.cluster.pods.allowed_accounts.insert(flags.allowed_accounts.begin(),
                                                      flags.allowed_accounts.end());
   const kube::Config config = kube::find_config(flags.kubeconfig, flags.context);
-  settle_lease(flags, config);
+  complete_lease(flags, config);
   kube::Credentials credentials(config);
   prometheus::Registry registry;
   kube::HttpTransport::Settings settings;

@@ -33,26 +33,20 @@ bool are_synced(const std::vector<const kube::Reflector*>& reflectors) {
 
 }  // namespace
 
-uint64_t Bell::rung() const {
+uint64_t WorkSignal::count() const {
   const MutexLock lock(mutex_);
-  return rung_;
+  return count_;
 }
 
-void Bell::ring() {
+void WorkSignal::raise() {
   const MutexLock lock(mutex_);
-  ++rung_;
+  ++count_;
   changed_.notify_one();
 }
 
-void Bell::wait(uint64_t seen, std::optional<std::chrono::milliseconds> most,
-                const std::stop_token& stop) {
+void WorkSignal::wait(uint64_t seen, std::chrono::milliseconds most, const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  const auto has_rung = [&]() MUSTER_REQUIRES(mutex_) { return rung_ > seen; };
-  if (most) {
-    changed_.wait_for(lock, stop, *most, has_rung);
-  } else {
-    changed_.wait(lock, stop, has_rung);
-  }
+  changed_.wait_for(lock, stop, most, [&]() MUSTER_REQUIRES(mutex_) { return count_ > seen; });
 }
 
 OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& registry,
@@ -66,7 +60,7 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
                   metrics_.set_leading(leads);
                   log::info(leads ? "this process leads" : "the lease is lost");
                   if (!leads) lost_.request_stop();
-                  bell_.ring();
+                  work_.raise();
                 }),
       events_(transport_, kComponent),
       cluster_(transport_, options_.cluster, environment()),
@@ -97,7 +91,7 @@ kube::Environment OperatorProcess::environment() {
   environment.wake = [this](const std::string& key, api::Time at) {
     if (!acts_) return;
     controller_.wake(key, at);
-    bell_.ring();
+    work_.raise();
   };
   environment.emit = [this](const kube::EventSubject& subject, const kube::EventText& text) {
     events_.emit(subject, text);
@@ -115,7 +109,7 @@ kube::Environment OperatorProcess::environment_of_tfjobs() {
   environment.wake = [this](const std::string& key, api::Time at) {
     if (!acts_) return;
     tfjob_controller_.wake(key, at);
-    tfjob_bell_.ring();
+    tfjob_work_.raise();
   };
   return environment;
 }
@@ -189,9 +183,9 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
     if (!reflector->wait_synced(stop)) return false;
   }
   while (!stop.stop_requested()) {
-    const uint64_t seen = bell_.rung();
+    const uint64_t seen = work_.count();
     if (!options_.elects_leader || election_.leads()) return true;
-    bell_.wait(seen, std::nullopt, stop);
+    work_.wait(seen, kIdle, stop);
   }
   return false;
 }
@@ -212,13 +206,13 @@ void OperatorProcess::begin_to_act() {
     wake(tfjob_controller_, key, cluster_.is_finished(tfjobs_.companion_key(key)));
 }
 
-void OperatorProcess::work(controller::Controller& controller, Bell& bell,
+void OperatorProcess::work(controller::Controller& controller, WorkSignal& signal,
                            const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const uint64_t seen = bell.rung();
+    const uint64_t seen = signal.count();
     const std::optional<std::chrono::milliseconds> next = controller.work(stop);
-    // Another worker's pass may add a job for a later time; the bell does not ring for such a job.
-    bell.wait(seen, std::min(next.value_or(kIdle), kIdle), stop);
+    // Another worker's pass may add a job for a later time; the signal is not raised for it.
+    signal.wait(seen, std::min(next.value_or(kIdle), kIdle), stop);
   }
 }
 
@@ -241,10 +235,10 @@ bool OperatorProcess::run(const std::stop_token& stop) {
     workers.emplace_back([this](const std::stop_token& end) { cluster_.poll_progress(end); });
   }
   for (int i = 0; i < options_.threads; ++i) {
-    workers.emplace_back([this](const std::stop_token& end) { work(controller_, bell_, end); });
+    workers.emplace_back([this](const std::stop_token& end) { work(controller_, work_, end); });
     if (options_.tfjobs.taken == kube::TakenTfJobs::none) continue;
     workers.emplace_back(
-        [this](const std::stop_token& end) { work(tfjob_controller_, tfjob_bell_, end); });
+        [this](const std::stop_token& end) { work(tfjob_controller_, tfjob_work_, end); });
   }
   Mutex mutex;
   MutexLock lock(mutex);

@@ -33,18 +33,17 @@ struct OperatorOptions {
 };
 
 // Wakes threads that wait for something to do.
-class Bell {
+class WorkSignal {
  public:
-  uint64_t rung() const;
-  void ring();
-  // Waits until the bell has rung more than `seen` times, `most` has passed, or `stop`.
-  void wait(uint64_t seen, std::optional<std::chrono::milliseconds> most,
-            const std::stop_token& stop);
+  uint64_t count() const;
+  void raise();
+  // Waits until the signal was raised more than `seen` times, `most` has passed, or `stop`.
+  void wait(uint64_t seen, std::chrono::milliseconds most, const std::stop_token& stop);
 
  private:
   mutable Mutex mutex_;
   StoppableConditionVariable changed_;
-  uint64_t rung_ MUSTER_GUARDED_BY(mutex_) = 0;
+  uint64_t count_ MUSTER_GUARDED_BY(mutex_) = 0;
 };
 
 // Everything of muster-operator except its command line and its connections: mirrors of jobs, pods
@@ -84,13 +83,14 @@ class OperatorProcess {
   void serve();
   bool wait_to_lead(const std::stop_token& stop);
   void begin_to_act();
-  static void work(controller::Controller& controller, Bell& bell, const std::stop_token& stop);
+  static void work(controller::Controller& controller, WorkSignal& signal,
+                   const std::stop_token& stop);
 
   const OperatorOptions options_;
   prometheus::Registry& registry_;
   kube::Transport& transport_;
   OperatorMetrics metrics_;
-  Bell bell_, tfjob_bell_;          // they ring when a job, or a TFJob, has been woken
+  WorkSignal work_, tfjob_work_;    // raised when a job, or a TFJob, has been woken
   std::atomic<bool> acts_ = false;  // false: no job waits in the queue
   std::stop_source lost_;           // requested by the stop of run() and by the loss of the lease
   kube::LeaderElection election_;

@@ -186,7 +186,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   // If no replica is missing, the existing pods prove that pods can be created.
   if (!plan::lacks_replicas(job, observed) && !plan::asks_for_more(job)) observed.unchecked.reset();
   if (!observed.name_conflict) keep_belongings(job, observed);
-  settle_doubts(observed);
+  tell_quota_apart(observed);
   return observed;
 }
 
@@ -230,7 +230,7 @@ void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& 
 }
 
 // A quota that refuses pods is not the job's fault: it is reported separately.
-void KubeCluster::settle_doubts(plan::Observed& observed) {
+void KubeCluster::tell_quota_apart(plan::Observed& observed) {
   if (!observed.unchecked) return;
   if (auto quota = quota_in(*observed.unchecked)) {
     observed.quota = std::move(quota);

@@ -70,7 +70,7 @@ class KubeCluster final : public cluster::Cluster {
   void begin_pass(const std::string& key, const std::string& job_uid);
   void forget(const std::string& job_uid, const std::string& key);
   void check_acceptance(const api::TrainingJob& job, plan::Observed& observed);
-  static void settle_doubts(plan::Observed& observed);
+  static void tell_quota_apart(plan::Observed& observed);
   void hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods);
   void keep_belongings(const api::TrainingJob& job, plan::Observed& observed);
   void write_status(const api::TrainingJob& job, const api::JobStatus& status);

@@ -45,7 +45,7 @@ void Hosts::add(const std::vector<Replica>& replicas, int wanted, Addresses& add
   for (const Replica& replica : replicas) {
     if (placement_.has(replica.name)) continue;
     placement_.add(replica);
-    settle(replica.name, addresses);
+    assign_address(replica.name, addresses);
   }
 }
 
@@ -65,7 +65,7 @@ std::optional<std::string> Hosts::begin(const std::string& name, Addresses& addr
   const std::string from = at(name).host.name;
   const Placement::Begins how = placement_.begin(name, Placement::Clock::now());
   if (how == Placement::Begins::as_before) return std::nullopt;
-  settle(name, addresses);
+  assign_address(name, addresses);
   if (how == Placement::Begins::anew) return std::nullopt;
   return name + " moves from " + from + " to " + at(name).host.name;
 }
@@ -87,7 +87,7 @@ const KnownHost& Hosts::at(const std::string& name) const {
   return hosts_[placement_.host_of(name)];
 }
 
-void Hosts::settle(const std::string& name, Addresses& addresses) const {
+void Hosts::assign_address(const std::string& name, Addresses& addresses) const {
   const KnownHost& host = at(name);
   // The replica's own earlier ports are taken too: a lost process may still listen on them.
   std::set<int> taken;

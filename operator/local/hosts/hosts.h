@@ -58,7 +58,7 @@ class Hosts {
 
  private:
   const KnownHost& at(const std::string& name) const;
-  void settle(const std::string& name, Addresses& addresses) const;
+  void assign_address(const std::string& name, Addresses& addresses) const;
 
   const HostsFile file_;
   const std::vector<KnownHost> hosts_;

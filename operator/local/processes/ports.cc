@@ -107,16 +107,16 @@ void add_ports(const std::vector<std::string>& names, std::map<std::string, int>
   }
 }
 
-std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
+std::vector<MovedPort> choose_ports(const std::vector<std::string>& names,
                                     std::map<std::string, int>& ports) {
-  std::map<std::string, int> settled;
+  std::map<std::string, int> chosen;
   std::set<int> taken;
   std::vector<std::string> wanting;
   for (const std::string& name : names) {
     const auto known = ports.find(name);
     if (known != ports.end() && !taken.contains(known->second) && is_port_free(known->second) &&
         claim(known->second)) {
-      settled[name] = known->second;
+      chosen[name] = known->second;
       taken.insert(known->second);
     } else {
       wanting.push_back(name);
@@ -126,12 +126,12 @@ std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
   for (const std::string& name : wanting) {
     const int port = choose_port(taken);
     taken.insert(port);
-    settled[name] = port;
+    chosen[name] = port;
     if (const auto known = ports.find(name); known != ports.end()) {
       moved.push_back({name, known->second, port});
     }
   }
-  ports = std::move(settled);
+  ports = std::move(chosen);
   return moved;
 }
 

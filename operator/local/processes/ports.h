@@ -42,7 +42,7 @@ void add_ports(const std::vector<std::string>& names, std::map<std::string, int>
 // connections, so that the kernel cannot use them before a server starts. Other `muster run`s on
 // this machine do not choose them either, as long as this process lives. Precondition: no server of
 // these names runs. Throws Unavailable if no port is free.
-std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
+std::vector<MovedPort> choose_ports(const std::vector<std::string>& names,
                                     std::map<std::string, int>& ports);
 
 }  // namespace muster::local

@@ -254,7 +254,7 @@ void Store::prune() const {
     if (newer++ < keep_ || is_best || manifest.is_final()) continue;
     // The lease is checked first: an evaluator gives it back after it has written its result and
     // marked the best checkpoint.
-    if (Lease::any_active(checkpoint) || may_be_best(name, newest)) continue;
+    if (CheckpointLease::any_active(checkpoint) || may_be_best(name, newest)) continue;
     if (const std::error_code error = remove_checkpoint(checkpoint)) tell_kept(checkpoint, error);
   }
 }
@@ -327,13 +327,13 @@ std::optional<uint64_t> Store::step_of_best() const {
   return std::nullopt;
 }
 
-std::unique_ptr<Lease> Store::lease(const Found& found, const std::string& reader) const {
+std::unique_ptr<CheckpointLease> Store::lease(const Found& found, const std::string& reader) const {
   const auto is_there = [&] {
     std::error_code ignored;
     return fs::exists(found.directory / kManifest, ignored);
   };
   try {
-    auto lease = std::make_unique<Lease>(found.directory, reader);
+    auto lease = std::make_unique<CheckpointLease>(found.directory, reader);
     look_anew(directory_);  // another host may have removed the folder before it saw the lease
     if (is_there()) return lease;
   } catch (const WriteError&) {

@@ -13,7 +13,7 @@
 
 #include "common/threads/mutex.h"
 #include "trainer/checkpoint/files/manifest.h"
-#include "trainer/checkpoint/store/lease.h"
+#include "trainer/checkpoint/store/checkpoint_lease.h"
 
 namespace muster::checkpoint {
 
@@ -96,7 +96,7 @@ class Store {
 
   // Returns a lease on the checkpoint; null if the checkpoint was pruned meanwhile (newest() finds
   // another one). Throws WriteError if the folder cannot be written.
-  std::unique_ptr<Lease> lease(const Found& found, const std::string& reader) const;
+  std::unique_ptr<CheckpointLease> lease(const Found& found, const std::string& reader) const;
 
  private:
   Search search(const std::function<bool(const FolderName&)>& wanted) const;

@@ -5,7 +5,7 @@
 
 #include "common/system/file.h"
 #include "trainer/checkpoint/files/manifest.h"
-#include "trainer/checkpoint/store/lease.h"
+#include "trainer/checkpoint/store/checkpoint_lease.h"
 #include "trainer/checkpoint/store/unique_name.h"
 
 namespace muster::checkpoint {
@@ -44,7 +44,7 @@ std::error_code remove_checkpoint(const fs::path& checkpoint) {
   fs::rename(checkpoint, hidden, error);
   if (error == std::errc::no_such_file_or_directory) return {};  // another process was faster
   if (error) return error;
-  if (Lease::any_active(hidden)) {
+  if (CheckpointLease::any_active(hidden)) {
     fs::rename(hidden, checkpoint, error);
     return {};
   }

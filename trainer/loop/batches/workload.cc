@@ -60,7 +60,7 @@ bool Workload::finished(const checkpoint::Position& position) const {
   return steps_ ? position.step >= *steps_ : position.epoch >= *epochs_;
 }
 
-checkpoint::Position Workload::settled(checkpoint::Position position) const {
+checkpoint::Position Workload::within_epoch(checkpoint::Position position) const {
   if (async_ || position.next_batch < batches_per_epoch_) return position;
   ++position.epoch;
   position.next_batch = 0;
@@ -71,7 +71,7 @@ void Workload::advance(checkpoint::Position& position) const {
   ++position.step;
   ++position.optimizer_t;
   position.next_batch += members_ * accumulation_;
-  position = settled(std::move(position));
+  position = within_epoch(std::move(position));
 }
 
 Work Workload::work(uint64_t ticket, uint64_t epoch, uint64_t first_batch, const Turn& turn) const {

@@ -65,7 +65,7 @@ class Workload {
   // Returns `position` in terms of these sizes: a position at or beyond the end of its epoch
   // (because there were more data then, or because of a remainder) becomes the beginning of the
   // next epoch.
-  checkpoint::Position settled(checkpoint::Position position) const;
+  checkpoint::Position within_epoch(checkpoint::Position position) const;
   // Moves `position` one committed step further. Precondition: synchronous training.
   void advance(checkpoint::Position& position) const;
   // Returns the work of the replica turn.replica().

@@ -33,7 +33,7 @@ void BestMark::take(const checkpoint::Store::Found& found, const Json& evaluatio
   mark(found);
 }
 
-Json BestMark::settle(const checkpoint::Store::Found& final, const Json& evaluation) {
+Json BestMark::conclude(const checkpoint::Store::Found& final, const Json& evaluation) {
   const checkpoint::Position& position = final.manifest.position;
   const auto step_of_best = store_.step_of_best();
   if (spec_.early_stopping && spec_.early_stopping->restore_best) {

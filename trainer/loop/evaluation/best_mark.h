@@ -31,11 +31,11 @@ class BestMark {
   // better than that of the marked checkpoint. An error of the storage is logged.
   void take(const checkpoint::Store::Found& found, const Json& evaluation);
   // Call this after the final checkpoint `final` has been evaluated, with its `evaluation`. With
-  // earlyStopping.restoreBest, rank 0 exports the best weights; settle() then marks the checkpoint
-  // that result.json names as the best. Otherwise, with bestOnly, result.json names the best
-  // checkpoint before the end. If the final checkpoint is better, settle() returns the new text for
-  // result.json (describe_best()), else null.
-  Json settle(const checkpoint::Store::Found& final, const Json& evaluation);
+  // earlyStopping.restoreBest, rank 0 exports the best weights; conclude() then marks the
+  // checkpoint that result.json names as the best. Otherwise, with bestOnly, result.json names the
+  // best checkpoint before the end. If the final checkpoint is better, conclude() returns the new
+  // text for result.json (describe_best()), else null.
+  Json conclude(const checkpoint::Store::Found& final, const Json& evaluation);
 
  private:
   void mark(const checkpoint::Store::Found& found);

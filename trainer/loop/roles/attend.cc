@@ -105,8 +105,9 @@ group::PeerRegistry::Expected expected_peers(const group::Membership& membership
   return expected;
 }
 
-collective::Formation::Setup formation_of(const group::Membership& membership, int devices) {
-  collective::Formation::Setup setup;
+collective::CollectiveFormation::Setup formation_of(const group::Membership& membership,
+                                                    int devices) {
+  collective::CollectiveFormation::Setup setup;
   setup.members = membership.members();
   setup.devices = devices;
   if (!membership.elastic) return setup;
@@ -117,9 +118,9 @@ collective::Formation::Setup formation_of(const group::Membership& membership, i
   return setup;
 }
 
-collective::Formation::Link link_of(const group::Membership& membership,
-                                    const spec::TrainingSpec& spec) {
-  using Link = collective::Formation::Link;
+collective::CollectiveFormation::Link link_of(const group::Membership& membership,
+                                              const spec::TrainingSpec& spec) {
+  using Link = collective::CollectiveFormation::Link;
   const bool encrypted = static_cast<bool>(membership.identity);
   return spec.nccl == spec::Nccl::automatic && encrypted ? Link::on_one_host : Link::anywhere;
 }
@@ -127,7 +128,7 @@ collective::Formation::Link link_of(const group::Membership& membership,
 void keep_links_on_host(const group::Membership& membership, const spec::TrainingSpec& spec) {
   const bool alone = membership.members() < 2 && !membership.elastic;
   if (spec.device == "cpu" || (!membership.collective() && spec.devices == 1)) return;
-  if (alone || link_of(membership, spec) == collective::Formation::Link::on_one_host)
+  if (alone || link_of(membership, spec) == collective::CollectiveFormation::Link::on_one_host)
     setenv("NCCL_SOCKET_IFNAME", "lo", /*overwrite=*/0);
 }
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "trainer/collective/formation.h"
+#include "trainer/collective/collective_formation.h"
 #include "trainer/group/membership.h"
 #include "trainer/group/peer_registry.h"
 #include "trainer/group/rendezvous_client.h"
@@ -20,11 +20,12 @@ group::PeerRegistry::Expected expected_peers(const group::Membership& membership
                                              const Assembly& assembly);
 
 // Returns how a collective's generations are formed, with `devices` devices for each member.
-collective::Formation::Setup formation_of(const group::Membership& membership, int devices);
+collective::CollectiveFormation::Setup formation_of(const group::Membership& membership,
+                                                    int devices);
 
 // Returns between which of a collective's members GPUs may be linked.
-collective::Formation::Link link_of(const group::Membership& membership,
-                                    const spec::TrainingSpec& spec);
+collective::CollectiveFormation::Link link_of(const group::Membership& membership,
+                                              const spec::TrainingSpec& spec);
 
 // Limits NCCL to the loopback interface if GPUs are linked only on one host or within this process,
 // unless the environment says which interface to use. Call this before other threads exist, because

@@ -1,4 +1,4 @@
-#include "trainer/collective/coordinator.h"
+#include "trainer/collective/collective_coordinator.h"
 #include "trainer/loop/roles/led_group.h"
 #include "trainer/loop/synchronizers/collective_synchronizer.h"
 
@@ -30,9 +30,9 @@ class CollectiveGroup : public LedGroup {
   void withdraw() override { synchronizer_.publish_as(coordinator_.hold()); }
 
  private:
-  collective::Coordinator::Setup setup(const group::Membership& membership,
-                                       const Assembly& assembly) {
-    auto setup = led(collective::Coordinator::Setup(), membership, leader_);
+  collective::CollectiveCoordinator::Setup setup(const group::Membership& membership,
+                                                 const Assembly& assembly) {
+    auto setup = led(collective::CollectiveCoordinator::Setup(), membership, leader_);
     setup.group = formation_of(membership, assembly.spec().devices);
     setup.group.link = link_of(membership, assembly.spec());
     return setup;
@@ -56,7 +56,7 @@ class CollectiveGroup : public LedGroup {
 
   const Hello hello_;
   Leader leader_;
-  collective::Coordinator coordinator_;
+  collective::CollectiveCoordinator coordinator_;
   MemberReport report_;
   group::RendezvousClient client_;
   CollectiveSynchronizer synchronizer_;

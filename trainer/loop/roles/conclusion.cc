@@ -12,7 +12,7 @@
 #include "trainer/folder/owner.h"
 #include "trainer/loop/batches/stopping.h"
 #include "trainer/loop/evaluation/best_mark.h"
-#include "trainer/loop/roles/unsettled.h"
+#include "trainer/loop/roles/unconverged.h"
 #include "trainer/onnx/export.h"
 
 namespace muster::loop {
@@ -123,7 +123,7 @@ Json Conclusion::write(const std::optional<checkpoint::Store::Found>& final,
   }
   // The training may have ended earlier than planned, or may export the weights of an earlier step.
   if (exported.step < assembly_.workload->total_steps({}))
-    warn_of_unsettled_averages(assembly_.spec(), layout, exported.step);
+    warn_of_unconverged_averages(assembly_.spec(), layout, exported.step);
   result["exportedStep"] = exported.step;
   if (final && final->manifest.job_uid != membership_.uid) result["alreadyFinished"] = true;
   result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);

@@ -16,7 +16,7 @@
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/gpu_report.h"
 #include "trainer/loop/roles/conclusion.h"
-#include "trainer/loop/roles/unsettled.h"
+#include "trainer/loop/roles/unconverged.h"
 
 namespace muster::loop {
 
@@ -117,8 +117,8 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
       store_(std::move(store)) {
   require_place_for_best(membership, assembly.spec());
   report_gpus(reporter, compute::choose_devices(assembly.spec().device, assembly.spec().devices));
-  warn_of_unsettled_averages(assembly.spec(), assembly.engine->layout(),
-                             assembly.workload->total_steps({}));
+  warn_of_unconverged_averages(assembly.spec(), assembly.engine->layout(),
+                               assembly.workload->total_steps({}));
   if (store_) open_checkpointer(std::move(published), stop);
   if (assembly.spec().evaluate_every_epochs)
     validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
@@ -191,7 +191,7 @@ checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) co
   check_layout(found);
   say_resumption(found.manifest.job_uid, name, resumption.changed);
   check_determinism(found);
-  return assembly_.workload->settled(resumption.position);
+  return assembly_.workload->within_epoch(resumption.position);
 }
 
 // In a job, `muster run` has already warned of changes, with the lines of its manifest.

@@ -4,7 +4,7 @@
 #include "trainer/group/address.h"
 #include "trainer/loop/roles/led_group.h"
 #include "trainer/loop/synchronizers/ps_synchronizer.h"
-#include "trainer/ps/group/coordinator.h"
+#include "trainer/ps/group/ps_coordinator.h"
 
 namespace muster::loop {
 
@@ -72,8 +72,8 @@ class PsGroup : public LedGroup {
     return {{"staleness", static_cast<double>(state.staleness()) / pushes}};
   }
 
-  ps::Coordinator::Setup setup(const group::Membership& membership, const Assembly& assembly) {
-    auto setup = led(ps::Coordinator::Setup(), membership, leader_);
+  ps::PsCoordinator::Setup setup(const group::Membership& membership, const Assembly& assembly) {
+    auto setup = led(ps::PsCoordinator::Setup(), membership, leader_);
     setup.shards = membership.shards();
     setup.addresses = membership.cluster.ps;
     setup.copies = membership.replication;
@@ -98,7 +98,7 @@ class PsGroup : public LedGroup {
 
   ps::Control control_;
   Leader leader_;
-  ps::Coordinator coordinator_;
+  ps::PsCoordinator coordinator_;
   group::RendezvousClient client_;
   PsSynchronizer synchronizer_;
 };

@@ -93,7 +93,7 @@ class EvaluatorLoop {
     const auto judge = [&](const checkpoint::Store::Found& evaluated, Json& evaluation) {
       best_.take(evaluated, evaluation);
       if (!final) return;
-      if (Json best = best_.settle(found, evaluation); !best.is_null())
+      if (Json best = best_.conclude(found, evaluation); !best.is_null())
         evaluation["best"] = std::move(best);
     };
     if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final, judge, stop))

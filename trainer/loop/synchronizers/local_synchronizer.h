@@ -30,7 +30,7 @@ class LocalSynchronizer : public Synchronizer {
     return true;
   }
   bool has_next() override { return !assembly_.workload->finished(position()); }
-  bool settled() const override { return begun_ == 0; }
+  bool is_at_position() const override { return begun_ == 0; }
   StepResult step() override;
   uint64_t generation() const override { return generation_; }
   void read_weights(std::span<float> to) override;

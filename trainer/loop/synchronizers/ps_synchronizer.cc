@@ -17,8 +17,8 @@
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/membership.h"
-#include "trainer/ps/group/formation.h"
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/group/ps_formation.h"
+#include "trainer/ps/shard/replicated_shard.h"
 
 namespace muster::loop {
 

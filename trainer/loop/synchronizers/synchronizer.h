@@ -56,8 +56,9 @@ class Synchronizer {
   virtual StepResult step() = 0;
 
   // Whether the state is that of position(). A synchronizer may be a few steps ahead of the results
-  // of step(). Until settled() is true, do not call snapshot(), read_weights() or evaluated().
-  virtual bool settled() const { return true; }
+  // of step(). Until is_at_position() is true, do not call snapshot(), read_weights() or
+  // evaluated().
+  virtual bool is_at_position() const { return true; }
   // Whether the state of position() may be saved or evaluated. If each member holds the whole
   // state, the members must have compared their states before. They compare after a step after
   // which rank 0 foresees a checkpoint, an evaluation or the end, and when they enter a generation.

@@ -157,10 +157,10 @@ std::vector<Reply> Control::Impl::call(const std::vector<int>& to,
   return replies;
 }
 
-std::vector<OpenReply> Control::open(const std::vector<Formation::Opening>& openings,
+std::vector<OpenReply> Control::open(const std::vector<PsFormation::Opening>& openings,
                                      std::chrono::milliseconds deadline) {
   std::vector<int> to;
-  for (const Formation::Opening& opening : openings) to.push_back(opening.ps);
+  for (const PsFormation::Opening& opening : openings) to.push_back(opening.ps);
   return impl_->call<OpenReply>(to, deadline, [&](size_t i, auto* context, auto* reply, auto done) {
     impl_->stub(to[i])->async()->Open(context, &openings[i].request, reply, done);
   });

@@ -8,7 +8,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/group/identity.h"
-#include "trainer/ps/group/formation.h"
+#include "trainer/ps/group/ps_formation.h"
 
 namespace muster::ps {
 
@@ -33,7 +33,7 @@ class Control {
   void route(std::vector<int> serving);
 
   // Returns a reply for each opening.
-  std::vector<OpenReply> open(const std::vector<Formation::Opening>& openings,
+  std::vector<OpenReply> open(const std::vector<PsFormation::Opening>& openings,
                               std::chrono::milliseconds deadline);
   // With `shard_0_first` the other shards are called only after shard 0 has answered (for
   // asynchronous shards; see SnapshotRequest).

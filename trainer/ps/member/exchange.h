@@ -17,7 +17,7 @@ struct LinkEnd {
   int shard = 0;
   int ps = 0;  // the ps that serves the shard
   compute::Range range;
-  Bell& bell;
+  LinkBell& bell;
   const MemberMemory* memory = nullptr;  // shared with a shard of this host; may be null
 };
 
@@ -124,7 +124,7 @@ class Exchange {
   uint64_t pushed_step_ = 0;
   compute::ConstPlacedFloats gradients_;  // the gradients of the push
   compute::PlacedFloats parameters_;      // the memory for the answers
-  Bell bell_;                             // outlives the links
+  LinkBell bell_;                         // outlives the links
   std::vector<std::unique_ptr<ShardLink>> links_;
 };
 

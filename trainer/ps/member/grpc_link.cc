@@ -20,11 +20,11 @@ class Sending {
   grpc::Slice slice(std::span<const float> values) {
     if (values.empty()) return {};
     return {const_cast<float*>(values.data()), values.size_bytes(),
-            [](void* lease) { delete static_cast<Lease*>(lease); }, new Lease(lease_)};
+            [](void* share) { delete static_cast<Share*>(share); }, new Share(share_)};
   }
   // Waits until no slice of it is in use; no new slice can be made after this call.
   void wait() {
-    lease_.reset();
+    share_.reset();
     ended_.wait();
   }
 
@@ -33,16 +33,16 @@ class Sending {
     std::promise<void> promise;
     ~End() { promise.set_value(); }
   };
-  using Lease = std::shared_ptr<End>;
+  using Share = std::shared_ptr<End>;
 
-  Lease lease_ = std::make_shared<End>();
-  const std::future<void> ended_ = lease_->promise.get_future();
+  Share share_ = std::make_shared<End>();
+  const std::future<void> ended_ = share_->promise.get_future();
 };
 
 class StreamLink : public GrpcLink,
                    private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  StreamLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
+  StreamLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, LinkBell& bell)
       : stub_(std::in_place, std::move(channel)),
         hello_(hello),
         bell_(bell),
@@ -188,7 +188,7 @@ class StreamLink : public GrpcLink,
 
   std::optional<grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>> stub_;
   const LinkHello hello_;
-  Bell& bell_;
+  LinkBell& bell_;
   std::optional<grpc::ClientContext> context_{std::in_place};
   mutable Mutex mutex_;
   ConditionVariable done_changed_;
@@ -209,7 +209,7 @@ class StreamLink : public GrpcLink,
 }  // namespace
 
 std::unique_ptr<GrpcLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
-                                         const LinkHello& hello, Bell& bell) {
+                                         const LinkHello& hello, LinkBell& bell) {
   return std::make_unique<StreamLink>(std::move(channel), hello, bell);
 }
 

@@ -40,6 +40,6 @@ class GrpcLink : public ShardLink {
 
 // The link rings `bell` at every change; `bell` must outlive the link.
 std::unique_ptr<GrpcLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
-                                         const LinkHello& hello, Bell& bell);
+                                         const LinkHello& hello, LinkBell& bell);
 
 }  // namespace muster::ps

@@ -202,7 +202,7 @@ SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
   return reply;
 }
 
-HostedShard::Copy ShardHost::to_write(const WriteRequest& request) {
+ReplicatedShard::Copy ShardHost::to_write(const WriteRequest& request) {
   const MutexLock lock(mutex_);
   require_device_locked();
   if (!hosted_) throw Unavailable("expected a snapshot to write, found an empty shard");
@@ -224,7 +224,7 @@ WriteReply ShardHost::write(const WriteRequest& request) {
                       std::to_string(request.bytes_per_second()),
                   kProtocol);
   const fs::path directory = below(identity_.storage, request.directory());
-  const HostedShard::Copy copy = to_write(request);
+  const ReplicatedShard::Copy copy = to_write(request);
   const Built& built = this->built();
   checkpoint::State state{built.optimizer->layout(),
                           built.range,
@@ -252,8 +252,8 @@ void ShardHost::require_device_locked() const {
 
 // Finds a flipped bit in the memory of one of the two processes, which would otherwise stay
 // unnoticed. The second copy has had the time of writing to answer.
-void ShardHost::require_same_second_copy(const HostedShard::Copy& copy) {
-  using Comparison = HostedShard::Comparison;
+void ShardHost::require_same_second_copy(const ReplicatedShard::Copy& copy) {
+  using Comparison = ReplicatedShard::Comparison;
   MutexLock lock(mutex_);
   if (!hosted_->is_compared(copy)) return;
   lock.unlock();

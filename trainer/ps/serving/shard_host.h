@@ -15,7 +15,7 @@
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/ps/shard/gpu_update.h"
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/shard/replicated_shard.h"
 #include "trainer/ps/transport/member_mailbox.h"
 #include "trainer/ps/transport/wire.h"
 #include "trainer/spec/training_spec.h"
@@ -122,8 +122,8 @@ class ShardHost {
   Shard::Buffers near_locked(uint64_t session, const Shard::Buffers& buffers)
       MUSTER_REQUIRES(mutex_);
   void deliver_locked() MUSTER_REQUIRES(mutex_);
-  HostedShard::Copy to_write(const WriteRequest& request);
-  void require_same_second_copy(const HostedShard::Copy& copy);
+  ReplicatedShard::Copy to_write(const WriteRequest& request);
+  void require_same_second_copy(const ReplicatedShard::Copy& copy);
   void feed_standby_locked() MUSTER_REQUIRES(mutex_);
 
   const spec::TrainingSpec spec_;
@@ -135,7 +135,7 @@ class ShardHost {
   ConditionVariable acknowledged_;
   Deliver deliver_ MUSTER_GUARDED_BY(mutex_);
   std::unique_ptr<const Built> built_ MUSTER_GUARDED_BY(mutex_);
-  std::optional<HostedShard> hosted_ MUSTER_GUARDED_BY(mutex_);
+  std::optional<ReplicatedShard> hosted_ MUSTER_GUARDED_BY(mutex_);
   std::exception_ptr failure_ MUSTER_GUARDED_BY(mutex_);  // error of the GPU
   // Holds, for each session, a copy on the GPU of gradients that came into the host's memory.
   std::map<uint64_t, compute::cuda::GpuArray<float>> near_ MUSTER_GUARDED_BY(mutex_);

@@ -2,7 +2,7 @@
 
 #include "trainer/compute/placed.h"
 #include "trainer/ps/shard/messages.h"
-#include "trainer/ps/transport/bell.h"
+#include "trainer/ps/transport/link_bell.h"
 
 namespace muster::ps {
 

@@ -27,7 +27,7 @@ class Replica {
  public:
   Replica() {
     std::map<std::string, int> ports;
-    settle_ports({"replica"}, ports);
+    choose_ports({"replica"}, ports);
     address_ = "127.0.0.1:" + std::to_string(ports["replica"]);
     server_.emplace(address_);
     server_->handle("/healthz", [this] { return HttpReply{well ? 200 : 503, "text/plain", "ok"}; });

@@ -300,8 +300,8 @@ TEST(AloneProcessTest, WithoutAFolderItSaysThatNothingIsKept) {
   EXPECT_GT(result["trainLoss"], 0);
 }
 
-// By the plan of 660 steps the statistics of batch normalization settle; after 11 they have not.
-TEST(AloneProcessTest, WarnsOfStatisticsThatHaveNotSettledInWhatIsExported) {
+// By the plan of 660 steps the statistics of batch normalization converge; after 11 they have not.
+TEST(AloneProcessTest, WarnsOfStatisticsThatHaveNotConvergedInWhatIsExported) {
   const std::string early =
       "epochs: 60\nevaluation: {}\nearlyStopping: {metric: validationLoss, patience: 1, minDelta: "
       "1000, restoreBest: true}\n";
@@ -309,7 +309,7 @@ TEST(AloneProcessTest, WarnsOfStatisticsThatHaveNotSettledInWhatIsExported) {
        {std::pair<std::string, std::string>{early, "normalization: after 11 steps with a momentum"},
         {"epochs: 60\n", ""},
         {"epochs: 30\noptimizer: {ema: {decay: 0.9999}}\n", "after 330 steps with a decay"}}) {
-    const fs::path folder = fresh_folder("unsettled");
+    const fs::path folder = fresh_folder("unconverged");
     testing::internal::CaptureStderr();
     log::initialize("test");
     const Json result = train_alone(folder, write_training(folder, more));

@@ -36,7 +36,7 @@ class Told {
   Assembly& assembly() { return assembly_; }
   // So many steps, or all; then what the engine evaluates to, and what a snapshot holds.
   void train(Synchronizer& synchronizer, int steps = 1'000'000) {
-    while ((steps-- > 0 || !synchronizer.settled()) && synchronizer.has_next()) {
+    while ((steps-- > 0 || !synchronizer.is_at_position()) && synchronizer.has_next()) {
       const auto result = synchronizer.step();
       ASSERT_EQ(result.state, Synchronizer::State::ok);
       losses.push_back(result.sums.loss);
@@ -185,8 +185,8 @@ class StepByStep : public compute::cuda::CudaEngine {
 TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
   struct Result {
     std::vector<double> losses;
-    std::vector<uint64_t> settled;  // steps
-    Bits states;                    // the parameters there
+    std::vector<uint64_t> at_position;  // steps
+    Bits states;                        // the parameters there
   };
   const auto run = [](auto type, uint64_t every, int64_t rows, const std::string& more) {
     const MakeEngine make = on_simulated_gpus<typename decltype(type)::type>();
@@ -199,8 +199,8 @@ TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
     while (synchronizer.has_next()) {
       result.losses.push_back(synchronizer.step().sums.loss);
       const auto& position = synchronizer.position();
-      if (!synchronizer.settled()) continue;
-      result.settled.push_back(position.step);
+      if (!synchronizer.is_at_position()) continue;
+      result.at_position.push_back(position.step);
       if (position.step % every != 0 && position.next_batch != 0) continue;
       EXPECT_EQ(synchronizer.snapshot()->position().step, position.step);
       result.states.emplace_back(assembly.copies[0].begin(), assembly.copies[0].end());
@@ -213,12 +213,12 @@ TEST(Backends, AGpuThatTrainsAheadComesToTheSameBits) {
     EXPECT_EQ(ahead.losses, one_by_one.losses);
     EXPECT_EQ(ahead.states, one_by_one.states);
     EXPECT_GT(ahead.states.size(), 3u);
-    EXPECT_EQ(one_by_one.settled.size(), one_by_one.losses.size());
-    EXPECT_EQ(ahead.settled.size(), ahead.states.size());
+    EXPECT_EQ(one_by_one.at_position.size(), one_by_one.losses.size());
+    EXPECT_EQ(ahead.at_position.size(), ahead.states.size());
   }
   // A run has 16 steps at most, of the 42 of an epoch.
   const Result runs = run(std::type_identity<compute::cuda::CudaEngine>{}, 1000, 8, "");
-  EXPECT_EQ(runs.settled, (std::vector<uint64_t>{16, 32, 42, 58, 74, 84}));
+  EXPECT_EQ(runs.at_position, (std::vector<uint64_t>{16, 32, 42, 58, 74, 84}));
 }
 
 // A job that is asked to stop begins no more steps; one that fails leaves a step that is begun.
@@ -231,16 +231,16 @@ TEST(Backends, AGpuThatTrainsAheadEndsWhatItHasBegun) {
     std::stop_source stop;
     ASSERT_TRUE(synchronizer.start(stop.get_token()));
     synchronizer.step();
-    EXPECT_FALSE(synchronizer.settled());
+    EXPECT_FALSE(synchronizer.is_at_position());
     stop.request_stop();
     synchronizer.step();
-    EXPECT_TRUE(synchronizer.settled());
+    EXPECT_TRUE(synchronizer.is_at_position());
     EXPECT_EQ(synchronizer.position().step, 2u);
   }
   {
     LocalSynchronizer synchronizer(assembly, nullptr, 2);
     synchronizer.step();
-    EXPECT_FALSE(synchronizer.settled());
+    EXPECT_FALSE(synchronizer.is_at_position());
   }
   LocalSynchronizer synchronizer(assembly, nullptr, 3);
   EXPECT_TRUE(std::isfinite(synchronizer.step().sums.loss));

@@ -7,7 +7,7 @@
 #include "tests/unit/trainer/extended.h"
 #include "tests/unit/trainer/one_tensor.h"
 #include "tests/unit/trainer/ps/joined.h"
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/shard/replicated_shard.h"
 
 namespace muster::ps {
 namespace {
@@ -38,7 +38,7 @@ class StandbyTest : public testing::Test {
     shape.bfloat16 = bfloat16_;
     return std::make_unique<Shard>(shape, *optimizer_, schedule_);
   }
-  void open(HostedShard& shard, uint64_t generation, OpenRequest::Content content,
+  void open(ReplicatedShard& shard, uint64_t generation, OpenRequest::Content content,
             uint64_t coupling, bool follow) {
     OpenRequest request;
     request.set_generation(generation);
@@ -77,7 +77,7 @@ class StandbyTest : public testing::Test {
     ASSERT_TRUE(standby_.state().whole());
     ASSERT_TRUE(serving_.state().replicated());
   }
-  void push(HostedShard& shard, uint32_t rank, uint64_t sequence, uint64_t ticket = 0) {
+  void push(ReplicatedShard& shard, uint32_t rank, uint64_t sequence, uint64_t ticket = 0) {
     PushHeader header;
     header.generation = shard.shard().generation();
     header.rank = rank;
@@ -94,7 +94,7 @@ class StandbyTest : public testing::Test {
                                       : -1e8f};
     shard.shard().push(rank + 1, header, {gradients_[rank], {}}, answers_);
   }
-  void push_all(HostedShard& shard) {
+  void push_all(ReplicatedShard& shard) {
     ++sequence_;
     for (size_t rank = gradients_.size(); rank-- > 0;)
       push(shard, static_cast<uint32_t>(rank), sequence_);
@@ -119,8 +119,8 @@ class StandbyTest : public testing::Test {
   const SyncPolicy policy_;
   const bool bfloat16_;
   std::vector<std::vector<float>> gradients_;
-  HostedShard serving_;
-  HostedShard standby_;
+  ReplicatedShard serving_;
+  ReplicatedShard standby_;
   ForwardHello greeting_;
   Acknowledgement reply_;
   bool of_use_ = false;
@@ -292,7 +292,7 @@ TEST_F(StandbyTest, AWholeStandbyIsDroppedByAGenerationOnly) {
 
 // The standby is asked between the updates that lead to the snapshot's step and the next ones.
 TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
-  using Comparison = HostedShard::Comparison;
+  using Comparison = ReplicatedShard::Comparison;
   const auto snapshot = [&] {
     SnapshotRequest request;
     request.set_generation(1);
@@ -302,7 +302,7 @@ TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
     write.set_step(serving_.shard().step());
     return serving_.to_write(write);
   };
-  const auto compare = [&](const HostedShard::Copy& copy) {
+  const auto compare = [&](const ReplicatedShard::Copy& copy) {
     return serving_.compare(copy, copy.image.digest());
   };
   push_both();
@@ -310,7 +310,7 @@ TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
   couple();
   push_both();
   snapshot();
-  const HostedShard::Copy same = snapshot();  // it is tried again: the standby is asked once
+  const ReplicatedShard::Copy same = snapshot();  // it is tried again: the standby is asked once
   push_both();
   EXPECT_EQ(compare(same), Comparison::pending);
   pump();
@@ -319,11 +319,11 @@ TEST_F(StandbyTest, ASnapshotIsComparedWithWhatTheStandbyHoldsAtItsStep) {
 
   const float* const held = standby_.shard().parameters().data();
   reinterpret_cast<uint32_t&>(const_cast<float&>(held[1])) ^= 1;
-  const HostedShard::Copy other = snapshot();
+  const ReplicatedShard::Copy other = snapshot();
   serving_.cut(answers_);
   EXPECT_EQ(compare(other), Comparison::over);  // nobody answers
   connect();
-  const HostedShard::Copy again = snapshot();
+  const ReplicatedShard::Copy again = snapshot();
   push_both();
   pump();
   EXPECT_EQ(compare(again), Comparison::differs);
@@ -480,7 +480,7 @@ class SummedStandbyTest : public StandbyTest {
       expect_same(serving_.shard(), alone_.shard());
     }
   }
-  HostedShard alone_;
+  ReplicatedShard alone_;
 };
 
 TEST_F(SummedStandbyTest, HasTheBitsOfAShardWithoutOne) {
@@ -537,7 +537,7 @@ TEST_F(AsynchronousStandbyTest, KnowsWhichWorkIsDone) {
 
 // What shard 0 alone may have is handed out once more, and nothing else.
 TEST_F(AsynchronousStandbyTest, HandsOutInItsPlaceWhatIsNotDone) {
-  const auto first_ticket = [&](HostedShard& shard) {
+  const auto first_ticket = [&](ReplicatedShard& shard) {
     PushHeader pull;
     pull.generation = shard.shard().generation();
     pull.sequence = ++sequence_;
@@ -545,7 +545,7 @@ TEST_F(AsynchronousStandbyTest, HandsOutInItsPlaceWhatIsNotDone) {
     shard.shard().pull(1, pull, answers_);
     return answers_.back().header.ticket;
   };
-  const auto ticket_after = [&](HostedShard& shard, uint64_t ticket) {
+  const auto ticket_after = [&](ReplicatedShard& shard, uint64_t ticket) {
     answers_.clear();
     push(shard, 0, ++sequence_, ticket);
     pump();

@@ -593,7 +593,7 @@ class DeafPeer {
 TEST(TransportTest, ALinkWhosePeerTakesNothingCanBeClosed) {
   const DeafPeer peer;
   std::vector<float> gradients(16 << 20), parameters(gradients.size());
-  Bell bell;
+  LinkBell bell;
   {
     const auto link = make_grpc_link(group::make_channel(peer.address(), group::Identity()),
                                      LinkHello{"uid", "1", "", {}, {}}, bell);

@@ -33,7 +33,7 @@ struct Server {
 
 TEST(Ports, are_free_different_and_kept) {
   std::map<std::string, int> ports;
-  EXPECT_TRUE(settle_ports({"a", "b", "c"}, ports).empty());
+  EXPECT_TRUE(choose_ports({"a", "b", "c"}, ports).empty());
   std::set<int> distinct;
   for (const auto& [name, port] : ports) {
     EXPECT_TRUE(is_port_free(port)) << name;
@@ -41,7 +41,7 @@ TEST(Ports, are_free_different_and_kept) {
   }
   EXPECT_EQ(distinct.size(), 3u);
   const auto before = ports;
-  EXPECT_TRUE(settle_ports({"a", "b", "c"}, ports).empty());
+  EXPECT_TRUE(choose_ports({"a", "b", "c"}, ports).empty());
   EXPECT_EQ(ports, before);
 }
 
@@ -63,7 +63,7 @@ TEST(Ports, that_another_process_has_chosen_move_though_nobody_listens_yet) {
   const pid_t child = fork();
   if (child == 0) {
     std::map<std::string, int> ports;
-    settle_ports({"a"}, ports);
+    choose_ports({"a"}, ports);
     const bool told = write(ends[1], &ports["a"], sizeof(int)) == sizeof(int);
     if (told) pause();
     _exit(1);
@@ -72,12 +72,12 @@ TEST(Ports, that_another_process_has_chosen_move_though_nobody_listens_yet) {
   ASSERT_EQ(read(ends[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
   EXPECT_TRUE(is_port_free(port));
   std::map<std::string, int> ports = {{"a", port}};
-  EXPECT_EQ(settle_ports({"a"}, ports).size(), 1u);
+  EXPECT_EQ(choose_ports({"a"}, ports).size(), 1u);
   EXPECT_NE(ports["a"], port);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   ports = {{"a", port}};
-  EXPECT_TRUE(settle_ports({"a"}, ports).empty());
+  EXPECT_TRUE(choose_ports({"a"}, ports).empty());
   for (const int end : ends) close(end);
 }
 
@@ -85,7 +85,7 @@ TEST(Ports, that_are_taken_move_and_are_named) {
   const Server server;
   EXPECT_FALSE(is_port_free(server.port));
   std::map<std::string, int> ports = {{"a", server.port}, {"gone", 1}};
-  const auto moved = settle_ports({"a", "b"}, ports);
+  const auto moved = choose_ports({"a", "b"}, ports);
   ASSERT_EQ(moved.size(), 1u);
   EXPECT_EQ(moved[0].name, "a");
   EXPECT_EQ(moved[0].from, server.port);
@@ -104,9 +104,9 @@ TEST(Ports, are_added_beside_those_whose_servers_run) {
 
 TEST(Ports, given_twice_are_parted) {
   std::map<std::string, int> ports;
-  settle_ports({"a"}, ports);
+  choose_ports({"a"}, ports);
   ports["b"] = ports["a"];
-  settle_ports({"a", "b"}, ports);
+  choose_ports({"a", "b"}, ports);
   EXPECT_NE(ports["a"], ports["b"]);
 }
 

@@ -17,8 +17,8 @@ group::PeerRegistry::Expected expected(const Setting& setting) {
   return expected;
 }
 
-Formation::Setup setup(const Setting& setting) {
-  Formation::Setup setup;
+CollectiveFormation::Setup setup(const Setting& setting) {
+  CollectiveFormation::Setup setup;
   setup.members = setting.members;
   setup.least = setting.least;
   setup.replicas = setting.replicas;
@@ -86,13 +86,15 @@ void ChiefProcess::receive(int stream, Side side, Message message) {
 }
 
 void ChiefProcess::look() {
-  const Formation::Time now = mustered_ ? Formation::Time(Formation::kMuster) : Formation::Time();
+  const CollectiveFormation::Time now =
+      mustered_ ? CollectiveFormation::Time(CollectiveFormation::kMuster)
+                : CollectiveFormation::Time();
   const Next before = formation_.next();
   formation_.look(registry(), now);
   changed_ |= formation_.next() != before;
 }
 
-// Does what collective::Coordinator does.
+// Does what collective::CollectiveCoordinator does.
 void ChiefProcess::advance() {
   switch (formation_.next()) {
     case Next::fence: {
@@ -112,7 +114,7 @@ void ChiefProcess::advance() {
 }
 
 checkpoint::Position ChiefProcess::resume_at(const checkpoint::Position& position) const {
-  return job_.books().workload(1).settled(position);
+  return job_.books().workload(1).within_epoch(position);
 }
 
 void ChiefProcess::open() {

@@ -3,7 +3,7 @@
 #include "tests/unit/trainer/collective/protocol/member.h"
 #include "tests/unit/trainer/collective/protocol/saver.h"
 #include "tests/unit/trainer/simulation/leader.h"
-#include "trainer/collective/formation.h"
+#include "trainer/collective/collective_formation.h"
 
 namespace muster::collective::protocol {
 
@@ -39,7 +39,7 @@ class ChiefProcess : public Leader {
   void end();
 
   SimulatedJob& job_;
-  Formation formation_;
+  CollectiveFormation formation_;
   bool mustered_ = false;
   Member member_;
   Saver saver_;

@@ -78,10 +78,10 @@ TEST_F(BestMarkTest, MarksInTheEndWhatRankZeroHasExported) {
   EXPECT_EQ(take(mark, 200, 0.5, 0.9), 200u);
   checkpoint::Store::Found final = final_checkpoint();
   const Json evaluation = {{"validation", {{"accuracy", 0.9}}}};
-  EXPECT_TRUE(mark.settle(final, evaluation).is_null());
+  EXPECT_TRUE(mark.conclude(final, evaluation).is_null());
   EXPECT_EQ(store_.step_of_best(), 200u);
   final.manifest.position.evaluations.best = checkpoint::Best{0.8, 100, 1};
-  EXPECT_TRUE(mark.settle(final, evaluation).is_null());
+  EXPECT_TRUE(mark.conclude(final, evaluation).is_null());
   EXPECT_EQ(store_.step_of_best(), 100u);
 }
 
@@ -92,10 +92,10 @@ TEST_F(BestMarkTest, TellsOfAFinalCheckpointThatIsTheBest) {
   checkpoint::Store::Found final = final_checkpoint();
   final.manifest.position.evaluations.kept = checkpoint::Best{0.8, 100, 1};
   EXPECT_EQ(take(mark, 200, 0.4, 0.7), 100u);
-  EXPECT_TRUE(mark.settle(final, {{"validation", {{"accuracy", 0.7}}}}).is_null());
+  EXPECT_TRUE(mark.conclude(final, {{"validation", {{"accuracy", 0.7}}}}).is_null());
   EXPECT_EQ(store_.step_of_best(), 100u);
   EXPECT_EQ(take(mark, 200, 0.4, 0.9), 200u);
-  const Json best = mark.settle(final, {{"validation", {{"accuracy", 0.9}}}});
+  const Json best = mark.conclude(final, {{"validation", {{"accuracy", 0.9}}}});
   EXPECT_EQ(store_.step_of_best(), 200u);
   EXPECT_EQ(best["metric"], "validationAccuracy");
   EXPECT_EQ(best["value"], 0.9);
@@ -103,7 +103,7 @@ TEST_F(BestMarkTest, TellsOfAFinalCheckpointThatIsTheBest) {
   EXPECT_EQ(best["checkpoint"], "checkpoints/ckpt-200-g1");
   // Rank 0 knows of a better one.
   final.manifest.position.evaluations.kept = checkpoint::Best{0.95, 150, 1};
-  EXPECT_TRUE(mark.settle(final, {{"validation", {{"accuracy", 0.9}}}}).is_null());
+  EXPECT_TRUE(mark.conclude(final, {{"validation", {{"accuracy", 0.9}}}}).is_null());
 }
 
 TEST_F(BestMarkTest, WithRestoreBestMarksByTheMetricOfBestOnly) {
@@ -115,7 +115,7 @@ TEST_F(BestMarkTest, WithRestoreBestMarksByTheMetricOfBestOnly) {
   checkpoint::Store::Found final = final_checkpoint();
   final.manifest.position.evaluations.best = checkpoint::Best{0.9, 200, 1};
   final.manifest.position.evaluations.kept = checkpoint::Best{0.05, 100, 1};
-  EXPECT_TRUE(mark.settle(final, {{"validation", {{"loss", 0.1}}}}).is_null());
+  EXPECT_TRUE(mark.conclude(final, {{"validation", {{"loss", 0.1}}}}).is_null());
   EXPECT_EQ(store_.step_of_best(), 100u);
 }
 

@@ -7,7 +7,7 @@
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/loop/support.h"
-#include "trainer/collective/coordinator.h"
+#include "trainer/collective/collective_coordinator.h"
 #include "trainer/compute/cuda/engine.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/loop/synchronizers/collective_synchronizer.h"
@@ -77,14 +77,14 @@ class Job {
     expected.shards = 0;
     return expected;
   }
-  collective::Coordinator::Setup setup() const {
-    collective::Coordinator::Setup setup;
+  collective::CollectiveCoordinator::Setup setup() const {
+    collective::CollectiveCoordinator::Setup setup;
     setup.storage = folder_;
     setup.job_uid = "u";
     setup.resume_at = [](const checkpoint::Store::Found& found) { return found.manifest.position; };
     setup.group.members = shape_.members;
     setup.group.devices = shape_.devices;
-    setup.group.link = collective::Formation::Link::on_one_host;
+    setup.group.link = collective::CollectiveFormation::Link::on_one_host;
     return setup;
   }
 
@@ -92,7 +92,7 @@ class Job {
   const std::filesystem::path folder_ = fresh_folder("linked-gpus-job");
   group::RendezvousServer server_;
   checkpoint::Store store_;
-  collective::Coordinator coordinator_;
+  collective::CollectiveCoordinator coordinator_;
 };
 
 class Member {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "common/error.h"
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/shard/replicated_shard.h"
 
 namespace muster::ps::protocol {
 
@@ -54,7 +54,7 @@ void ChiefProcess::receive(int stream, Side, Message message) {
   attend(stream, message);
 }
 
-// Does what ps::Coordinator does.
+// Does what ps::PsCoordinator does.
 void ChiefProcess::advance() {
   switch (formation_.next()) {
     case Next::fence:
@@ -78,7 +78,7 @@ void ChiefProcess::open() {
   if (!opening_.active()) {
     std::vector<OpenRequest> requests;
     std::vector<int> to;
-    for (const Formation::Opening& opening : formation_.openings()) {
+    for (const PsFormation::Opening& opening : formation_.openings()) {
       requests.push_back(opening.request);
       to.push_back(opening.ps);
     }

@@ -3,7 +3,7 @@
 #include "tests/unit/trainer/ps/protocol/member.h"
 #include "tests/unit/trainer/ps/protocol/saver.h"
 #include "tests/unit/trainer/simulation/leader.h"
-#include "trainer/ps/group/formation.h"
+#include "trainer/ps/group/ps_formation.h"
 
 namespace muster::ps::protocol {
 
@@ -34,7 +34,7 @@ class ChiefProcess : public Leader {
   void save_or_end();
 
   SimulatedJob& job_;
-  Formation formation_;
+  PsFormation formation_;
   ControlCalls opening_;
 
   Member member_;

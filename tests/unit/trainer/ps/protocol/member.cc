@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "trainer/ps/group/formation.h"
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/group/ps_formation.h"
+#include "trainer/ps/shard/replicated_shard.h"
 
 namespace muster::ps::protocol {
 

@@ -204,7 +204,7 @@ Message ShardCopy::open(const OpenRequest& request) {
 }
 
 Message ShardCopy::write(const WriteRequest& request) {
-  const HostedShard::Copy& copy = hosted_.to_write(request);
+  const ReplicatedShard::Copy& copy = hosted_.to_write(request);
   SimulatedStorage::File file{copy.step, *copy.image.parameters, {}};
   for (const auto& slot : copy.image.slots) file.slots.push_back(*slot);
   job_.storage().write(request.directory(), shard_, std::move(file));

@@ -4,11 +4,11 @@
 #include <set>
 
 #include "tests/unit/trainer/ps/protocol/simulated_job.h"
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/shard/replicated_shard.h"
 
 namespace muster::ps::protocol {
 
-// A ps's copy of a shard: a HostedShard behind streams, in place of ShardHost, ExchangeStreams,
+// A ps's copy of a shard: a ReplicatedShard behind streams, in place of ShardHost, ExchangeStreams,
 // FollowStreams and StandbyLink.
 class ShardCopy {
  public:
@@ -34,7 +34,7 @@ class ShardCopy {
   // Breaks the stream to the standby, if there is one, for too long a time.
   void lose_standby();
 
-  const HostedShard& hosted() const { return hosted_; }
+  const ReplicatedShard& hosted() const { return hosted_; }
 
  private:
   struct Session {
@@ -57,7 +57,7 @@ class ShardCopy {
   const Process& owner_;
   const int id_;
   const int shard_;
-  HostedShard hosted_;
+  ReplicatedShard hosted_;
   std::map<int, Session> sessions_;    // by stream
   std::map<int, ForwardHello> feeds_;  // by stream: those that came from other ps
   Shard::Answers answers_;

@@ -25,7 +25,7 @@ ShardProcess::ShardProcess(SimulatedJob& job, int id, Place place, int attempt)
         std::make_unique<ShardCopy>(job, *this, id, (place.index - i + shards) % shards));
 }
 
-const HostedShard* ShardProcess::hosted(int shard) const {
+const ReplicatedShard* ShardProcess::hosted(int shard) const {
   for (const auto& copy : copies_)
     if (copy->hosted().shard().shape().shard == shard) return &copy->hosted();
   return nullptr;

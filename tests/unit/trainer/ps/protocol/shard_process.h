@@ -18,7 +18,7 @@ class ShardProcess : public Process {
   void receive(int stream, Side side, Message message) override;
 
   // Returns null if this ps is not home to the shard.
-  const HostedShard* hosted(int shard) const;
+  const ReplicatedShard* hosted(int shard) const;
   // Makes the n-th of its copies lose its standby, as if unreachable for too long.
   void lose_standby(int n) { copies_[static_cast<size_t>(n)]->lose_standby(); }
 

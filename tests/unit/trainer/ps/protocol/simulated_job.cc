@@ -64,7 +64,7 @@ bool SimulatedJob::covered() const {
     for (const Seat& seat : seats_) {
       if (seat.place.role != Place::Role::ps || seat.current < 0) continue;
       const auto& ps = dynamic_cast<const ShardProcess&>(*process(seat.current));
-      const HostedShard* hosted = ps.hosted(shard);
+      const ReplicatedShard* hosted = ps.hosted(shard);
       if (!hosted) continue;
       const ShardState state = hosted->state();
       if (state.serving()) serving = std::max(serving, state.generation());

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "trainer/ps/transport/bell.h"
+#include "trainer/ps/transport/link_bell.h"
 
 namespace muster::ps {
 namespace {
@@ -172,7 +172,7 @@ TEST(SharedMemoryTest, BlocksThatNobodyWroteAreToldApart) {
 TEST(BellTest, ARingFromAnotherMappingWakes) {
   const MemberMemory member(kShape, 0);
   const OfferedMemory shard(member.offer(), kShape);
-  Bell bell;
+  LinkBell bell;
   bell.hang(&member.view().header().bell, 100);
   std::atomic<bool> ready{false};
   std::thread other([&] {
@@ -184,7 +184,7 @@ TEST(BellTest, ARingFromAnotherMappingWakes) {
 }
 
 TEST(BellTest, WaitsNoLongerThanToldAndUntilStopped) {
-  Bell bell;
+  LinkBell bell;
   EXPECT_FALSE(bell.wait({}, std::chrono::milliseconds(1), [] { return false; }));
   std::stop_source source;
   std::jthread other([&] { source.request_stop(); });

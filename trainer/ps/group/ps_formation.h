@@ -33,7 +33,7 @@ std::optional<uint64_t> common_step(const std::vector<SnapshotReply>& copies, ui
 // ps, the lost ps is not waited for: the next generation is opened on those copies. A ps that comes
 // without a copy becomes the standby of its home shards in the running generation. If the two
 // copies of a shard differ, a checkpoint is restored.
-class Formation : public group::Formation {
+class PsFormation : public group::Formation {
  public:
   struct Opening {
     int ps = 0;
@@ -42,7 +42,7 @@ class Formation : public group::Formation {
 
   // `common` has the fields equal in all openings. `copies` is the number of copies of each shard,
   // 1 or 2.
-  Formation(int shards, bool sync, OpenRequest common, int copies = 1);
+  PsFormation(int shards, bool sync, OpenRequest common, int copies = 1);
 
   void look(const group::PeerRegistry& registry);
   void claimed(uint64_t generation) override;

@@ -1,4 +1,4 @@
-#include "trainer/folder/lease.h"
+#include "trainer/folder/folder_lease.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@ TEST(LeaseTest, WhatALinkInItsPlaceLeadsToIsLeftAlone) {
   write_file_atomically(other, "somebody else's");
   fs::create_symlink(other, folder.path() / "lease");
   {
-    const Lease lease(folder.path(), 1ms, [] {});
+    const FolderLease lease(folder.path(), 1ms, [] {});
     EXPECT_FALSE(is_locked(folder.path()));
   }
   EXPECT_EQ(read_file(other), "somebody else's");
@@ -27,7 +27,7 @@ TEST(LeaseTest, WhatALinkInItsPlaceLeadsToIsLeftAlone) {
 TEST(LeaseTest, AFifoInItsPlaceKeepsNobodyWaiting) {
   const test::TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder.path() / "lease").c_str(), 0600), 0);
-  const Lease lease(folder.path(), 1ms, [] {});
+  const FolderLease lease(folder.path(), 1ms, [] {});
   EXPECT_FALSE(is_locked(folder.path()));
   EXPECT_EQ(LeaseWatch(folder.path(), 1ms).look(), Holder::none);
 }

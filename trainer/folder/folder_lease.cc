@@ -1,4 +1,4 @@
-#include "trainer/folder/lease.h"
+#include "trainer/folder/folder_lease.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -49,8 +49,8 @@ Descriptor open_regular(const fs::path& path, int flags) {
 
 }  // namespace
 
-Lease::Lease(const fs::path& storage, std::chrono::milliseconds renewal,
-             std::function<void()> watch)
+FolderLease::FolderLease(const fs::path& storage, std::chrono::milliseconds renewal,
+                         std::function<void()> watch)
     : path_(storage / kLeaseFile),
       process_(std::to_string(random_number())),
       renewal_(renewal),
@@ -60,7 +60,7 @@ Lease::Lease(const fs::path& storage, std::chrono::milliseconds renewal,
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
-Lease::~Lease() {
+FolderLease::~FolderLease() {
   thread_ = {};
   try {
     const auto text = read(path_);
@@ -71,7 +71,7 @@ Lease::~Lease() {
   }
 }
 
-void Lease::run(const std::stop_token& stop) {
+void FolderLease::run(const std::stop_token& stop) {
   while (pause_for(renewal_, stop)) {
     watch_();
     write();
@@ -81,7 +81,7 @@ void Lease::run(const std::stop_token& stop) {
 // The file is overwritten in place and always has the same length. So a renewal needs no free space
 // on the disk, and a reader on another machine sees the renewal as soon as it opens the file, even
 // if its client of the file server caches the folder's listing.
-void Lease::write() {
+void FolderLease::write() {
   const std::string text = fmt::format("{} {:020}\n", process_, ++renewals_);
   const Descriptor file = open_regular(path_, O_WRONLY | O_CREAT);
   const bool written = file &&
@@ -93,7 +93,7 @@ void Lease::write() {
 }
 
 // Another process may hold the lock: an earlier rank 0 of the same job that was considered lost.
-void Lease::lock() {
+void FolderLease::lock() {
   locked_ = open_regular(path_, O_RDWR);
   if (locked_ && ::flock(locked_.get(), LOCK_EX | LOCK_NB) != 0) locked_.reset();
 }

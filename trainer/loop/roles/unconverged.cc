@@ -1,4 +1,4 @@
-#include "trainer/loop/roles/unsettled.h"
+#include "trainer/loop/roles/unconverged.h"
 
 #include <fmt/format.h>
 
@@ -11,11 +11,11 @@ namespace muster::loop {
 
 namespace {
 
-constexpr double kMostInitial = 0.1;  // largest share of the first value in a settled average
+constexpr double kMostInitial = 0.1;  // largest share of the first value in a converged average
 
 // A moving average that begins at a fixed value keeps a share of decay^steps of that value. A decay
 // of 0 means no average.
-bool has_settled(double decay, double steps) {
+bool has_converged(double decay, double steps) {
   return decay == 0 || std::pow(decay, steps) <= kMostInitial;
 }
 
@@ -40,25 +40,25 @@ double slowest_statistics(const compute::ParameterLayout& layout) {
 
 }  // namespace
 
-std::vector<std::string> unsettled_averages(const spec::TrainingSpec& spec,
-                                            const compute::ParameterLayout& layout,
-                                            uint64_t steps) {
+std::vector<std::string> unconverged_averages(const spec::TrainingSpec& spec,
+                                              const compute::ParameterLayout& layout,
+                                              uint64_t steps) {
   const auto count = static_cast<double>(steps);
   std::vector<std::string> texts;
   const double momentum = spec.initialize_from.empty() ? slowest_statistics(layout) : 0;
-  if (!has_settled(momentum, count))
+  if (!has_converged(momentum, count))
     texts.push_back(
         text_of("moving means and variances of batch normalization", "momentum", momentum, count));
   const double decay = spec.optimizer.average.value_or(0);
-  if (!has_settled(decay, count))
+  if (!has_converged(decay, count))
     texts.push_back(
         text_of("moving averages of the weights (optimizer.ema)", "decay", decay, count));
   return texts;
 }
 
-void warn_of_unsettled_averages(const spec::TrainingSpec& spec,
-                                const compute::ParameterLayout& layout, uint64_t steps) {
-  for (const std::string& text : unsettled_averages(spec, layout, steps)) log::warning(text);
+void warn_of_unconverged_averages(const spec::TrainingSpec& spec,
+                                  const compute::ParameterLayout& layout, uint64_t steps) {
+  for (const std::string& text : unconverged_averages(spec, layout, steps)) log::warning(text);
 }
 
 }  // namespace muster::loop

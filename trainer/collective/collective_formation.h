@@ -18,7 +18,7 @@ namespace muster::collective {
 // their states differ, it begins with a checkpoint. Without elasticity a generation has all
 // members, and waits for a lost one. An elastic group continues with the members that are present,
 // and adds new ones; a leaving member stays as long as the others are too few.
-class Formation : public group::Formation {
+class CollectiveFormation : public group::Formation {
  public:
   using Time = group::PeerRegistry::Time;
   // How long an elastic group waits for the members that the job began with, and for survivors to
@@ -36,7 +36,7 @@ class Formation : public group::Formation {
     Link link = Link::on_one_host;
   };
 
-  Formation(const Setup& setup, Time now) : setup_(setup), since_(now) {}
+  CollectiveFormation(const Setup& setup, Time now) : setup_(setup), since_(now) {}
 
   void look(const group::PeerRegistry& registry, Time now);
   void claimed(uint64_t generation) override;

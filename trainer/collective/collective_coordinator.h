@@ -1,21 +1,21 @@
 #pragma once
 
-#include "trainer/collective/formation.h"
+#include "trainer/collective/collective_formation.h"
 #include "trainer/group/coordinator.h"
 
 namespace muster::collective {
 
 // The coordinator of a collective, run by rank 0.
-class Coordinator : public group::Coordinator {
+class CollectiveCoordinator : public group::Coordinator {
  public:
   struct Setup : group::Coordinator::Setup {
-    Formation::Setup group;
+    CollectiveFormation::Setup group;
   };
 
   // The references must outlive it.
-  Coordinator(group::RendezvousServer& rendezvous, const checkpoint::Store& store,
-              const Setup& setup);
-  ~Coordinator() override;
+  CollectiveCoordinator(group::RendezvousServer& rendezvous, const checkpoint::Store& store,
+                        const Setup& setup);
+  ~CollectiveCoordinator() override;
 
  private:
   group::Formation& formation() override { return formation_; }
@@ -27,7 +27,7 @@ class Coordinator : public group::Coordinator {
   void run();
 
   const bool elastic_;
-  Formation formation_;
+  CollectiveFormation formation_;
   std::string why_unlinked_;  // value for the last generation
 };
 

@@ -1,16 +1,16 @@
-#include "trainer/ps/group/formation.h"
+#include "trainer/ps/group/ps_formation.h"
 
 #include <gmock/gmock.h>
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/sums.h"
 #include "tests/unit/trainer/one_tensor.h"
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/shard/replicated_shard.h"
 
 namespace muster::ps {
 namespace {
 
-using Next = Formation::Next;
+using Next = PsFormation::Next;
 
 struct Holding {
   uint64_t generation = 0;
@@ -55,8 +55,8 @@ std::vector<OpenReply> replies_of(const std::vector<Holding>& shards) {
 }
 
 // Returns a formation that has claimed generation 9 and looked at the shards' reports.
-Formation formed(const std::vector<Holding>& shards, bool sync = true) {
-  Formation formation(static_cast<int>(shards.size()), sync, {});
+PsFormation formed(const std::vector<Holding>& shards, bool sync = true) {
+  PsFormation formation(static_cast<int>(shards.size()), sync, {});
   EXPECT_EQ(formation.next(), Next::claim);
   formation.claimed(9);
   EXPECT_EQ(formation.next(), Next::fence);
@@ -75,7 +75,7 @@ struct Case {
 class FormationTest : public testing::TestWithParam<Case> {};
 
 TEST_P(FormationTest, KeepsWhatIsOfOneLineage) {
-  const Formation formation = formed(GetParam().shards);
+  const PsFormation formation = formed(GetParam().shards);
   EXPECT_EQ(formation.next(), GetParam().keeps ? Next::open : Next::choose);
   if (GetParam().keeps) {
     EXPECT_EQ(formation.request().content(), OpenRequest::KEEP);
@@ -96,27 +96,27 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(FormationTest, StartsFromTheNewestCheckpointOrFromTheBeginning) {
-  Formation formation = formed({{}, {}});
+  PsFormation formation = formed({{}, {}});
   PositionMessage position;
   position.set_step(30);
-  formation.chosen(Formation::Checkpoint{"checkpoints/ckpt-30-g3", position});
+  formation.chosen(PsFormation::Checkpoint{"checkpoints/ckpt-30-g3", position});
   EXPECT_EQ(formation.request().content(), OpenRequest::RESTORE);
   EXPECT_EQ(formation.request().checkpoint(), "checkpoints/ckpt-30-g3");
   EXPECT_EQ(formation.request().position().step(), 30u);
-  Formation first = formed({{}});
+  PsFormation first = formed({{}});
   first.chosen(std::nullopt);
   EXPECT_EQ(first.request().content(), OpenRequest::INITIALIZE);
 }
 
 // The storage has been emptied, so it does not know the shards' generations.
 TEST(FormationTest, ClaimsAboveWhatTheShardsHold) {
-  const Formation formation = formed({{12, 1, 40}, {11, 1, 40}});
+  const PsFormation formation = formed({{12, 1, 40}, {11, 1, 40}});
   EXPECT_EQ(formation.next(), Next::claim);
   EXPECT_EQ(formation.above(), 12u);
 }
 
 TEST(FormationTest, TellsTheSumsOfTheStepThatAllHold) {
-  Formation formation = formed({{3, 1, 40}, {3, 1, 41}});
+  PsFormation formation = formed({{3, 1, 40}, {3, 1, 41}});
   std::vector<OpenReply> replies(2);
   for (size_t shard = 0; shard < 2; ++shard) {
     ShardState& state = *replies[shard].mutable_state();
@@ -130,7 +130,7 @@ TEST(FormationTest, TellsTheSumsOfTheStepThatAllHold) {
   formation.announce(view);
   EXPECT_EQ(view.sums(0).rows(), 40);
   std::swap(replies[0], replies[1]);
-  Formation other = formed({{3, 1, 40}, {3, 1, 41}});
+  PsFormation other = formed({{3, 1, 40}, {3, 1, 41}});
   other.opened(replies);
   other.announce(view);
   EXPECT_EQ(view.sums(0).rows(), 40);
@@ -138,7 +138,7 @@ TEST(FormationTest, TellsTheSumsOfTheStepThatAllHold) {
 
 TEST(FormationTest, WhatTurnsOutToBeTornIsRestored) {
   const std::vector<Holding> shards = {{3, 1, 40}, {3, 1, 42}};
-  Formation formation = formed(shards);
+  PsFormation formation = formed(shards);
   formation.opened(replies_of(shards));
   EXPECT_EQ(formation.next(), Next::claim);
   formation.claimed(10);
@@ -149,7 +149,7 @@ TEST(FormationTest, WhatTurnsOutToBeTornIsRestored) {
 
 TEST(FormationTest, AsynchronousShardsCountEachForThemselves) {
   const std::vector<Holding> shards = {{3, 1, 40}, {3, 1, 47}};
-  Formation formation = formed(shards, /*sync=*/false);
+  PsFormation formation = formed(shards, /*sync=*/false);
   formation.opened(replies_of(shards));
   EXPECT_EQ(formation.next(), Next::announce);
 }
@@ -168,7 +168,7 @@ class WatchingTest : public testing::Test {
     formation_.look(registry_of(shards));
     return formation_.next();
   }
-  Formation formation_;
+  PsFormation formation_;
 };
 
 TEST_F(WatchingTest, GoesOnWhileTheShardsAreTheSame) {
@@ -241,7 +241,7 @@ class StandbysTest : public testing::Test {
     formation_.look(registry);
     if (formation_.next() != Next::open) return;
     std::vector<OpenReply> replies;
-    for (const Formation::Opening& opening : formation_.openings()) {
+    for (const PsFormation::Opening& opening : formation_.openings()) {
       const uint32_t shard = opening.request.shard();
       ShardState& state = *replies.emplace_back().mutable_state();
       state = state_of({generation, 1, 40}, shard);
@@ -250,7 +250,7 @@ class StandbysTest : public testing::Test {
     }
     formation_.opened(replies);
   }
-  Formation formation_{2, true, {}, /*copies=*/2};
+  PsFormation formation_{2, true, {}, /*copies=*/2};
 };
 
 // The serving side's opinion of the copy does not count: rank 0 opens no generation on a copy that
@@ -321,7 +321,7 @@ TEST_F(StandbysTest, ACopyThatWasLeftBehindDoesNotCount) {
   formation_.fenced();
   formation_.look(registry_of(Standbys{false, true, 8}));
   EXPECT_EQ(formation_.next(), Next::open) << "its report is older than what it said when opened";
-  Formation other(2, true, {}, 2);
+  PsFormation other(2, true, {}, 2);
   other.claimed(10);
   other.fenced();
   group::PeerRegistry registry = registry_of(Standbys{true, true, 8});
@@ -335,16 +335,16 @@ TEST_F(StandbysTest, ACopyThatWasLeftBehindDoesNotCount) {
 
 // A new rank 0 does not know which ps were present before.
 TEST(FormationTest, WhoHasNotComeYetIsNoLoss) {
-  Formation formation(2, true, {}, /*copies=*/2);
+  PsFormation formation(2, true, {}, /*copies=*/2);
   formation.claimed(9);
   formation.fenced();
   formation.look(registry_of(Standbys{false, true}));
   EXPECT_EQ(formation.next(), Next::gather);
 }
 
-class HostedShardTest : public testing::Test {
+class ReplicatedShardTest : public testing::Test {
  protected:
-  HostedShardTest()
+  ReplicatedShardTest()
       : layout_(layout_of(1)),
         optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
         hosted_(std::make_unique<Shard>(Shard::Shape{0, {0, 1}, SyncPolicy::sync}, *optimizer_,
@@ -382,24 +382,24 @@ class HostedShardTest : public testing::Test {
   compute::ParameterLayout layout_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
-  HostedShard hosted_;
+  ReplicatedShard hosted_;
   int loads_ = 0;
 };
 
-TEST_F(HostedShardTest, AnOpeningThatIsSaidAgainPutsNothingBack) {
+TEST_F(ReplicatedShardTest, AnOpeningThatIsSaidAgainPutsNothingBack) {
   open(request(1, OpenRequest::INITIALIZE));
   commit(1);
   EXPECT_EQ(open(request(1, OpenRequest::INITIALIZE)).step(), 1u);
   EXPECT_EQ(loads_, 1);
 }
 
-TEST_F(HostedShardTest, RefusesAnEarlierGeneration) {
+TEST_F(ReplicatedShardTest, RefusesAnEarlierGeneration) {
   open(request(4, OpenRequest::INITIALIZE));
   EXPECT_THROW(open(request(3, OpenRequest::INITIALIZE)), Unavailable);
   EXPECT_EQ(hosted_.state().generation(), 4u);
 }
 
-TEST_F(HostedShardTest, KeepsOnlyTheLineageThatIsMeant) {
+TEST_F(ReplicatedShardTest, KeepsOnlyTheLineageThatIsMeant) {
   OpenRequest keep = request(2, OpenRequest::KEEP);
   keep.set_lineage(1);
   EXPECT_THROW(open(keep), Unavailable);  // it is empty
@@ -412,7 +412,7 @@ TEST_F(HostedShardTest, KeepsOnlyTheLineageThatIsMeant) {
 }
 
 // From this a chief that comes back learns the losses of steps that only the shards remember.
-TEST_F(HostedShardTest, TellsWhatTheStepsSinceTheCheckpointWereTrainedOn) {
+TEST_F(ReplicatedShardTest, TellsWhatTheStepsSinceTheCheckpointWereTrainedOn) {
   checkpoint::Position position;
   position.sums.add(0, compute::testing::classified(0.5, 0, 7));
   OpenRequest restore = request(1, OpenRequest::RESTORE);
@@ -431,7 +431,7 @@ TEST_F(HostedShardTest, TellsWhatTheStepsSinceTheCheckpointWereTrainedOn) {
   EXPECT_EQ(from_message(reply.position()).sums.of(0).rows, 9);
 }
 
-TEST_F(HostedShardTest, ACopyIsWrittenOnlyForWhomItWasMade) {
+TEST_F(ReplicatedShardTest, ACopyIsWrittenOnlyForWhomItWasMade) {
   open(request(1, OpenRequest::INITIALIZE));
   SnapshotRequest snapshot;
   snapshot.set_generation(1);
@@ -446,18 +446,18 @@ TEST_F(HostedShardTest, ACopyIsWrittenOnlyForWhomItWasMade) {
   EXPECT_THROW(hosted_.snapshot(snapshot), Unavailable);
 }
 
-TEST_F(HostedShardTest, WhatIsBeingWrittenOutlastsTheNextSnapshot) {
+TEST_F(ReplicatedShardTest, WhatIsBeingWrittenOutlastsTheNextSnapshot) {
   open(request(1, OpenRequest::INITIALIZE));
   SnapshotRequest snapshot;
   snapshot.set_generation(1);
   hosted_.snapshot(snapshot);
   WriteRequest write;
   write.set_generation(1);
-  const HostedShard::Copy first = hosted_.to_write(write);
+  const ReplicatedShard::Copy first = hosted_.to_write(write);
   commit(1);
   hosted_.snapshot(snapshot);
   write.set_step(1);
-  const HostedShard::Copy second = hosted_.to_write(write);
+  const ReplicatedShard::Copy second = hosted_.to_write(write);
   for (int i = 0; i < 3; ++i) commit(1);
   EXPECT_EQ(first.image.parameters->front(), 10);
   const float of_second = second.image.parameters->front();

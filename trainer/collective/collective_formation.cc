@@ -1,4 +1,4 @@
-#include "trainer/collective/formation.h"
+#include "trainer/collective/collective_formation.h"
 
 #include <algorithm>
 #include <utility>
@@ -40,8 +40,8 @@ bool update_alike(const Members& members) {
 
 // Returns why the members' GPUs cannot exchange gradients directly; "" if they can, or if no member
 // has a GPU.
-std::string why_not_linked(const Members& members, const Formation::Setup& setup, int replicas,
-                           bool one_host) {
+std::string why_not_linked(const Members& members, const CollectiveFormation::Setup& setup,
+                           int replicas, bool one_host) {
   const auto rank_of = [](const auto& entry) { return "rank " + std::to_string(entry.first); };
   std::map<std::string, std::string> owners;
   const auto has_gpus = [](const auto& entry) {
@@ -66,7 +66,7 @@ std::string why_not_linked(const Members& members, const Formation::Setup& setup
   }
   if (replicas != static_cast<int>(members.size()) * setup.devices)
     return std::to_string(replicas) + " logical replicas have fewer GPUs";
-  if (setup.link == Formation::Link::on_one_host && !one_host)
+  if (setup.link == CollectiveFormation::Link::on_one_host && !one_host)
     return "what NCCL sends between hosts would not be encrypted (synchronization.nccl: always "
            "allows it)";
   return "";
@@ -80,31 +80,31 @@ Progress progress(const MemberState& state) {
 
 }  // namespace
 
-void Formation::claimed(uint64_t generation) {
+void CollectiveFormation::claimed(uint64_t generation) {
   begin(generation);
   plan_ = {};
   plan_.set_generation(generation);
   proceed(Next::fence);
 }
 
-void Formation::fenced(uint64_t published) {
+void CollectiveFormation::fenced(uint64_t published) {
   published_ = published;
   proceed(Next::gather);
 }
 
-void Formation::look(const group::PeerRegistry& registry, Time now) {
+void CollectiveFormation::look(const group::PeerRegistry& registry, Time now) {
   if (next() == Next::watch && outdated(registry)) proceed(Next::claim);
   if (next() == Next::assemble) assemble(registry);
   if (next() == Next::gather) gather(registry, now);
 }
 
-bool Formation::is_complete(size_t members, Time now) const {
+bool CollectiveFormation::is_complete(size_t members, Time now) const {
   const int count = static_cast<int>(members);
   if (!elastic()) return count == setup_.members;
   return count >= setup_.least && (formed_ || count >= setup_.members || now - since_ >= kMuster);
 }
 
-void Formation::gather(const group::PeerRegistry& registry, Time now) {
+void CollectiveFormation::gather(const group::PeerRegistry& registry, Time now) {
   const auto members = participants(registry, setup_.least);
   bool settled = true;
   for (const auto& [rank, peer] : members) {
@@ -119,7 +119,7 @@ void Formation::gather(const group::PeerRegistry& registry, Time now) {
     decide(registry);
 }
 
-void Formation::decide(const group::PeerRegistry& registry) {
+void CollectiveFormation::decide(const group::PeerRegistry& registry) {
   const auto members = participants(registry, setup_.least);
   const MemberState* best = nullptr;
   uint64_t differed = 0;
@@ -172,7 +172,7 @@ void Formation::decide(const group::PeerRegistry& registry) {
   proceed(Next::announce);
 }
 
-void Formation::chosen(const std::optional<Checkpoint>& newest) {
+void CollectiveFormation::chosen(const std::optional<Checkpoint>& newest) {
   plan_.set_content(newest ? CollectivePlan::RESTORE : CollectivePlan::INITIALIZE);
   if (newest) {
     plan_.set_checkpoint(newest->folder);
@@ -183,7 +183,7 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
 
 // A member's report of its state is final only after the member has prepared itself: after
 // settling, it may have entered an earlier generation and made more steps there.
-void Formation::assemble(const group::PeerRegistry& registry) {
+void CollectiveFormation::assemble(const group::PeerRegistry& registry) {
   if (outdated(registry)) {
     proceed(Next::claim);
     return;
@@ -202,7 +202,7 @@ void Formation::assemble(const group::PeerRegistry& registry) {
   proceed(Next::run);
 }
 
-bool Formation::is_planned(int rank) const {
+bool CollectiveFormation::is_planned(int rank) const {
   return std::ranges::any_of(plan_.members(), [rank](const MemberPlace& place) {
     return static_cast<int>(place.rank()) == rank;
   });
@@ -210,7 +210,7 @@ bool Formation::is_planned(int rank) const {
 
 // Whether the group no longer matches the plan. Without elasticity an absent member may come back
 // with its state; only a new process in its place has no state.
-bool Formation::outdated(const group::PeerRegistry& registry) const {
+bool CollectiveFormation::outdated(const group::PeerRegistry& registry) const {
   const auto members = participants(registry, setup_.least);
   for (const MemberPlace& place : plan_.members()) {
     const auto found = members.find(static_cast<int>(place.rank()));
@@ -227,7 +227,7 @@ bool Formation::outdated(const group::PeerRegistry& registry) const {
   return std::ranges::any_of(members, [&](const auto& entry) { return !is_planned(entry.first); });
 }
 
-void Formation::announce(GroupView& view) const {
+void CollectiveFormation::announce(GroupView& view) const {
   if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return;
   *view.mutable_collective() = plan_;
   if (next() != Next::run) return;
@@ -235,7 +235,7 @@ void Formation::announce(GroupView& view) const {
   view.set_phase(GroupView::RUNNING);
 }
 
-void Formation::running() {
+void CollectiveFormation::running() {
   formed_ = true;
   proceed(Next::watch);
 }

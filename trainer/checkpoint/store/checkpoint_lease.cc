@@ -1,4 +1,4 @@
-#include "trainer/checkpoint/store/lease.h"
+#include "trainer/checkpoint/store/checkpoint_lease.h"
 
 #include <fmt/format.h>
 
@@ -31,28 +31,28 @@ int64_t seconds_of(system_clock::time_point time) {
 
 }  // namespace
 
-Lease::Lease(const fs::path& checkpoint, std::string reader)
+CheckpointLease::CheckpointLease(const fs::path& checkpoint, std::string reader)
     : path_(checkpoint / fmt::format("lease-{}-{}", file_name_part(reader), unique_name())),
       reader_(std::move(reader)) {
   write();
 }
 
-Lease::~Lease() {
+CheckpointLease::~CheckpointLease() {
   std::error_code ignored;
   fs::remove(path_, ignored);
 }
 
-void Lease::renew() {
+void CheckpointLease::renew() {
   if (std::chrono::steady_clock::now() - written_ > kTerm / 4) write();
 }
 
-void Lease::write() {
+void CheckpointLease::write() {
   written_ = std::chrono::steady_clock::now();
   write_file_atomically(path_,
                         fmt::format("{} {}\n", seconds_of(system_clock::now() + kTerm), reader_));
 }
 
-bool Lease::any_active(const fs::path& checkpoint) {
+bool CheckpointLease::any_active(const fs::path& checkpoint) {
   const int64_t now = seconds_of(system_clock::now());
   std::error_code error;
   for (fs::directory_iterator it(checkpoint, error), end; !error && it != end;

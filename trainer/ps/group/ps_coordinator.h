@@ -7,13 +7,13 @@
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/group/coordinator.h"
 #include "trainer/ps/group/control.h"
-#include "trainer/ps/group/formation.h"
+#include "trainer/ps/group/ps_formation.h"
 
 namespace muster::ps {
 
 // Rank 0's coordinator of the shards: waits for the shards, opens a generation on them, and opens
 // another whenever a shard comes back without its state.
-class Coordinator : public group::Coordinator {
+class PsCoordinator : public group::Coordinator {
  public:
   struct Setup : group::Coordinator::Setup {
     int shards = 1;
@@ -25,9 +25,9 @@ class Coordinator : public group::Coordinator {
   };
 
   // The references must outlive it.
-  Coordinator(group::RendezvousServer& rendezvous, Control& control, const checkpoint::Store& store,
-              Setup setup);
-  ~Coordinator() override;
+  PsCoordinator(group::RendezvousServer& rendezvous, Control& control,
+                const checkpoint::Store& store, Setup setup);
+  ~PsCoordinator() override;
 
  private:
   group::Formation& formation() override { return formation_; }
@@ -42,7 +42,7 @@ class Coordinator : public group::Coordinator {
 
   Control& control_;
   const Setup setup_;
-  Formation formation_;
+  PsFormation formation_;
   std::vector<std::string> addresses_;  // last reported address of each ps
   int replicated_ = 0;                  // replicated shards in the last report
   bool asked_ = false;                  // a leaving shard has asked for a checkpoint

@@ -29,16 +29,16 @@ bool is_locked(const std::filesystem::path& storage);
 
 // The file "lease" in a job's folder, which shows that the job's rank 0 lives. It is renewed and
 // locked while this object lives.
-class Lease {
+class FolderLease {
  public:
   // Renews the lease on a separate thread and calls `watch` before each renewal; `watch` must not
   // throw. If the lease cannot be written, this is logged once, and writing is repeated.
-  Lease(const std::filesystem::path& storage, std::chrono::milliseconds renewal,
-        std::function<void()> watch);
+  FolderLease(const std::filesystem::path& storage, std::chrono::milliseconds renewal,
+              std::function<void()> watch);
   // Removes the file if it is still ours.
-  ~Lease();
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
+  ~FolderLease();
+  FolderLease(const FolderLease&) = delete;
+  FolderLease& operator=(const FolderLease&) = delete;
 
  private:
   void run(const std::stop_token& stop);

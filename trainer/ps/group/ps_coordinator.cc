@@ -1,4 +1,4 @@
-#include "trainer/ps/group/coordinator.h"
+#include "trainer/ps/group/ps_coordinator.h"
 
 #include <filesystem>
 #include <utility>
@@ -18,8 +18,8 @@ std::string origin_of(const OpenRequest& opened) {
 }
 }  // namespace
 
-Coordinator::Coordinator(group::RendezvousServer& rendezvous, Control& control,
-                         const checkpoint::Store& store, Setup setup)
+PsCoordinator::PsCoordinator(group::RendezvousServer& rendezvous, Control& control,
+                             const checkpoint::Store& store, Setup setup)
     : group::Coordinator(rendezvous, store, setup),
       control_(control),
       setup_(std::move(setup)),
@@ -28,18 +28,18 @@ Coordinator::Coordinator(group::RendezvousServer& rendezvous, Control& control,
   start();
 }
 
-Coordinator::~Coordinator() {
+PsCoordinator::~PsCoordinator() {
   stop([this] { control_.cancel(); });
 }
 
-void Coordinator::act() {
-  if (formation_.next() == Formation::Next::fence) return formation_.fenced();
-  if (formation_.next() != Formation::Next::open) return announce();
+void PsCoordinator::act() {
+  if (formation_.next() == PsFormation::Next::fence) return formation_.fenced();
+  if (formation_.next() != PsFormation::Next::open) return announce();
   locate();
   formation_.opened(control_.open(formation_.openings(), kOpening));
 }
 
-void Coordinator::locate() {
+void PsCoordinator::locate() {
   rendezvous().inspect([&](const group::PeerRegistry& registry) {
     for (size_t ps = 0; ps < addresses_.size(); ++ps)
       if (const auto* peer = registry.ps(static_cast<int>(ps)))
@@ -48,7 +48,7 @@ void Coordinator::locate() {
   control_.locate(addresses_);
 }
 
-void Coordinator::announce() {
+void PsCoordinator::announce() {
   const OpenRequest& opened = formation_.request();
   locate();
   control_.route(formation_.serving());
@@ -56,7 +56,7 @@ void Coordinator::announce() {
     formation_.announce(view);
     view.mutable_ps_addresses()->Assign(addresses_.begin(), addresses_.end());
   });
-  if (formation_.next() == Formation::Next::announce)
+  if (formation_.next() == PsFormation::Next::announce)
     log::info("generation " + std::to_string(opened.generation()) + " opened from " +
                   origin_of(opened) + " at step " + std::to_string(formation_.step()) + ": " +
                   formation_.reason(),
@@ -64,12 +64,12 @@ void Coordinator::announce() {
   formation_.announced();
 }
 
-void Coordinator::watch() {
+void PsCoordinator::watch() {
   listen_to_leaving();
   tell_copies();
 }
 
-void Coordinator::tell_copies() {
+void PsCoordinator::tell_copies() {
   if (setup_.copies < 2 || setup_.shards < 2) return;
   int replicated = 0;
   rendezvous().inspect(
@@ -85,7 +85,7 @@ void Coordinator::tell_copies() {
   }
 }
 
-void Coordinator::listen_to_leaving() {
+void PsCoordinator::listen_to_leaving() {
   bool leaving = false;
   rendezvous().inspect(
       [&](const group::PeerRegistry& registry) { leaving = registry.shard_leaving(); });

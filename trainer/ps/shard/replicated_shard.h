@@ -20,7 +20,7 @@ namespace muster::ps {
 //
 // The shard serves members, or is the second copy of a shard that another process serves. In the
 // second case the other process's feed() sends the state, and then each update.
-class HostedShard {
+class ReplicatedShard {
  public:
   // Returns the content that a generation starts with (INITIALIZE, RESTORE).
   using Load = std::function<Shard::Content(const OpenRequest&)>;
@@ -34,7 +34,7 @@ class HostedShard {
   };
 
   // `process` is a number that no other process has: the incarnation in its Hello.
-  HostedShard(std::unique_ptr<Shard> shard, uint64_t process)
+  ReplicatedShard(std::unique_ptr<Shard> shard, uint64_t process)
       : shard_(std::move(shard)), feed_(process), process_(process) {}
 
   // Whether open() will call `load`, unless another generation is opened first.

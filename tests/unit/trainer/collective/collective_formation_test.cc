@@ -1,4 +1,4 @@
-#include "trainer/collective/formation.h"
+#include "trainer/collective/collective_formation.h"
 
 #include <gmock/gmock.h>
 
@@ -9,10 +9,10 @@ namespace muster::collective {
 namespace {
 
 using ::testing::HasSubstr;
-using Next = Formation::Next;
+using Next = CollectiveFormation::Next;
 
 constexpr uint64_t kGeneration = 9;  // that is formed
-constexpr Formation::Time kBegin{};
+constexpr CollectiveFormation::Time kBegin{};
 
 struct Said {
   uint64_t generation = 0;
@@ -33,8 +33,8 @@ struct Said {
 
 class FormationTest : public ::testing::Test {
  protected:
-  static Formation::Setup setup(int members, int least = 0, int replicas = 0) {
-    Formation::Setup setup;
+  static CollectiveFormation::Setup setup(int members, int least = 0, int replicas = 0) {
+    CollectiveFormation::Setup setup;
     setup.members = members;
     setup.least = least;
     setup.replicas = replicas;
@@ -76,9 +76,9 @@ class FormationTest : public ::testing::Test {
   }
 
   // Claims the generation and looks at who is there.
-  static Formation gathered(const Formation::Setup& setup, const group::PeerRegistry& registry,
-                            uint64_t published = 0) {
-    Formation formation(setup, kBegin);
+  static CollectiveFormation gathered(const CollectiveFormation::Setup& setup,
+                                      const group::PeerRegistry& registry, uint64_t published = 0) {
+    CollectiveFormation formation(setup, kBegin);
     EXPECT_EQ(formation.next(), Next::claim);
     formation.claimed(kGeneration);
     EXPECT_EQ(formation.next(), Next::fence);
@@ -88,16 +88,17 @@ class FormationTest : public ::testing::Test {
     return formation;
   }
   // And goes on to where members are to prepare themselves.
-  static Formation announced(const Formation::Setup& setup, const group::PeerRegistry& registry) {
-    Formation formation = gathered(setup, registry);
+  static CollectiveFormation announced(const CollectiveFormation::Setup& setup,
+                                       const group::PeerRegistry& registry) {
+    CollectiveFormation formation = gathered(setup, registry);
     if (formation.next() == Next::choose) formation.chosen(std::nullopt);
     EXPECT_EQ(formation.next(), Next::announce);
     formation.announced();
     return formation;
   }
-  static Formation running(const Formation::Setup& setup,
-                           std::vector<std::optional<Said>> members) {
-    Formation formation = announced(setup, registry_of(members));
+  static CollectiveFormation running(const CollectiveFormation::Setup& setup,
+                                     std::vector<std::optional<Said>> members) {
+    CollectiveFormation formation = announced(setup, registry_of(members));
     for (auto& member : members)
       if (member) member->prepared = kGeneration;
     formation.look(registry_of(members), kBegin);
@@ -109,18 +110,18 @@ class FormationTest : public ::testing::Test {
 };
 
 TEST_F(FormationTest, AnnouncesThePlanAndThenThatItRunsButInNoViewThatHasEnded) {
-  const auto view_of = [](GroupView::Phase phase, const Formation& formation) {
+  const auto view_of = [](GroupView::Phase phase, const CollectiveFormation& formation) {
     GroupView view;
     view.set_phase(phase);
     formation.announce(view);
     return view;
   };
-  const Formation planned = gathered(setup(1), registry_of({Said{8, 5}}));
+  const CollectiveFormation planned = gathered(setup(1), registry_of({Said{8, 5}}));
   const GroupView told = view_of(GroupView::FORMING, planned);
   EXPECT_EQ(told.phase(), GroupView::FORMING);
   EXPECT_EQ(told.generation(), 0u);
   EXPECT_EQ(told.collective().generation(), kGeneration);
-  Formation complete = announced(setup(1), registry_of({Said{8, 5}}));
+  CollectiveFormation complete = announced(setup(1), registry_of({Said{8, 5}}));
   Said prepared{8, 5};
   prepared.prepared = kGeneration;
   complete.look(registry_of({prepared}), kBegin);
@@ -139,7 +140,7 @@ TEST_F(FormationTest, WaitsForAllMembersAndUntilTheyHaveSettled) {
 }
 
 TEST_F(FormationTest, GoesOnWithWhatTheOneHoldsThatHasGotFurthest) {
-  const Formation formation =
+  const CollectiveFormation formation =
       gathered(setup(4), registry_of({Said{7, 90}, Said{8, 5}, Said{8, 6}, Said{8, 6}}));
   const CollectivePlan& plan = formation.plan();
   EXPECT_EQ(plan.generation(), kGeneration);
@@ -154,7 +155,7 @@ TEST_F(FormationTest, GoesOnWithWhatTheOneHoldsThatHasGotFurthest) {
 }
 
 TEST_F(FormationTest, LinksGpusWhereThatIsPossible) {
-  using Link = Formation::Link;
+  using Link = CollectiveFormation::Link;
   struct Case {
     std::vector<std::vector<std::string>> gpus;  // of each member
     Link link;
@@ -199,10 +200,11 @@ TEST_F(FormationTest, LinksGpusWhereThatIsPossible) {
       members.back()->gpus.clear();
       members.back()->why_unlinked = one.why_unlinked;
     }
-    Formation::Setup setup = this->setup(static_cast<int>(members.size()), 0, one.replicas);
+    CollectiveFormation::Setup setup =
+        this->setup(static_cast<int>(members.size()), 0, one.replicas);
     setup.devices = one.devices;
     setup.link = one.link;
-    const Formation formation = gathered(setup, registry_of(members));
+    const CollectiveFormation formation = gathered(setup, registry_of(members));
     const bool linked = one.why != nullptr && std::string(one.why).empty();
     EXPECT_EQ(formation.plan().linked_gpus(), linked);
     EXPECT_EQ(formation.plan().shared_memory(), one.one_host && !linked);
@@ -214,9 +216,9 @@ TEST_F(FormationTest, LinksGpusWhereThatIsPossible) {
 TEST_F(FormationTest, ALaterCheckpointIsTakenBeforeWhatAnyMemberHolds) {
   const auto registry = registry_of({Said{}, Said{4, 50}});
   EXPECT_EQ(gathered(setup(2), registry, /*published=*/4).next(), Next::announce);
-  Formation formation = gathered(setup(2), registry, /*published=*/5);
+  CollectiveFormation formation = gathered(setup(2), registry, /*published=*/5);
   ASSERT_EQ(formation.next(), Next::choose);
-  Formation::Checkpoint checkpoint{"checkpoints/ckpt-60-g5", {}};
+  CollectiveFormation::Checkpoint checkpoint{"checkpoints/ckpt-60-g5", {}};
   checkpoint.position.set_step(60);
   formation.chosen(checkpoint);
   EXPECT_EQ(formation.plan().content(), CollectivePlan::RESTORE);
@@ -226,7 +228,7 @@ TEST_F(FormationTest, ALaterCheckpointIsTakenBeforeWhatAnyMemberHolds) {
 }
 
 TEST_F(FormationTest, WhereNobodyHoldsAnythingItBeginsAnew) {
-  Formation formation = gathered(setup(2), registry_of({Said{}, Said{}}));
+  CollectiveFormation formation = gathered(setup(2), registry_of({Said{}, Said{}}));
   ASSERT_EQ(formation.next(), Next::choose);
   formation.chosen(std::nullopt);
   EXPECT_EQ(formation.plan().content(), CollectivePlan::INITIALIZE);
@@ -247,9 +249,9 @@ TEST_F(FormationTest, AfterStatesHaveDifferedACheckpointIsRestored) {
   }
   Said tells{8, 5};
   tells.differed = 8;
-  Formation formation = gathered(setup(2), registry_of({Said{8, 6}, tells}));
+  CollectiveFormation formation = gathered(setup(2), registry_of({Said{8, 6}, tells}));
   EXPECT_EQ(formation.reason(), "the members' states differ");
-  Formation::Checkpoint checkpoint{"checkpoints/ckpt-4-g8", {}};
+  CollectiveFormation::Checkpoint checkpoint{"checkpoints/ckpt-4-g8", {}};
   checkpoint.position.set_step(4);
   formation.chosen(checkpoint);
   EXPECT_EQ(formation.plan().content(), CollectivePlan::RESTORE);
@@ -267,7 +269,7 @@ TEST_F(FormationTest, StatesAreComparedWhereAllRoundAlike) {
       Said one{8, 5}, other{8, 5};
       one.fuses = first;
       other.fuses = second;
-      const Formation formation = gathered(setup(2), registry_of({one, other}));
+      const CollectiveFormation formation = gathered(setup(2), registry_of({one, other}));
       EXPECT_EQ(formation.plan().comparable(), first == second);
       // Otherwise all take the source's, so that they begin with the same bits.
       EXPECT_EQ(formation.plan().members(1).has_state(), first == second);
@@ -295,7 +297,7 @@ TEST_F(FormationTest, MemoryIsNotSharedWithAMemberWhoseMemoryIsHidden) {
 
 TEST_F(FormationTest, AGenerationThatAMemberKnowsOfIsNotOpenedAgain) {
   EXPECT_EQ(gathered(setup(2), registry_of({Said{}, Said{kGeneration, 5}})).next(), Next::claim);
-  const Formation formation =
+  const CollectiveFormation formation =
       gathered(setup(2), registry_of({Said{}, Said{8, 5, true, kGeneration + 3}}));
   EXPECT_EQ(formation.next(), Next::claim);
   EXPECT_EQ(formation.above(), kGeneration + 3);
@@ -305,7 +307,7 @@ TEST_F(FormationTest, AGenerationThatAMemberKnowsOfIsNotOpenedAgain) {
 TEST_F(FormationTest, RunsWhenAllHavePrepared) {
   for (const char* host : {"a", "b"}) {
     const auto said = [&](uint64_t prepared) { return Said{8, 5, true, prepared, host}; };
-    Formation formation = announced(setup(2), registry_of({Said{8, 5}, said(8)}));
+    CollectiveFormation formation = announced(setup(2), registry_of({Said{8, 5}, said(8)}));
     formation.look(registry_of({Said{8, 5, true, kGeneration}, said(8)}), kBegin);
     EXPECT_EQ(formation.next(), Next::assemble);
     formation.look(registry_of({Said{8, 5}, said(kGeneration)}), kBegin);
@@ -319,7 +321,7 @@ TEST_F(FormationTest, RunsWhenAllHavePrepared) {
 // It had entered a generation after it had last said where it stands.
 TEST_F(FormationTest, AMemberThatHasGoneFurtherThanWasKnownBeginsTheNextOne) {
   for (const Said& known : {Said{}, Said{7, 5}, Said{8, 5}}) {
-    Formation formation = announced(setup(2), registry_of({Said{}, known}));
+    CollectiveFormation formation = announced(setup(2), registry_of({Said{}, known}));
     formation.look(registry_of({Said{0, 0, true, kGeneration}, Said{8, 6, true, kGeneration}}),
                    kBegin);
     ASSERT_EQ(formation.next(), Next::claim);
@@ -335,16 +337,16 @@ TEST_F(FormationTest, AMemberThatHasGoneFurtherThanWasKnownBeginsTheNextOne) {
 TEST_F(FormationTest, WhoeverCannotEnterBeginsTheNextOne) {
   Said failed{8, 5};
   failed.failed = kGeneration;
-  Formation formation = announced(setup(2), registry_of({Said{8, 5}, Said{8, 5}}));
+  CollectiveFormation formation = announced(setup(2), registry_of({Said{8, 5}, Said{8, 5}}));
   formation.look(registry_of({Said{8, 5}, failed}), kBegin);
   EXPECT_EQ(formation.next(), Next::claim);
-  Formation shared = running(setup(2), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation shared = running(setup(2), {Said{8, 5}, Said{8, 5}});
   shared.look(registry_of({Said{8, 5}, failed}), kBegin);
   EXPECT_EQ(shared.next(), Next::claim);
 }
 
 TEST_F(FormationTest, WhoIsAwayMayComeBackAsItWas) {
-  Formation formation = running(setup(2), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation formation = running(setup(2), {Said{8, 5}, Said{8, 5}});
   formation.look(registry_of({Said{8, 5}}), kBegin);
   EXPECT_EQ(formation.next(), Next::watch);
   formation.look(registry_of({Said{8, 5}, Said{kGeneration, 5, false}}), kBegin);
@@ -353,17 +355,17 @@ TEST_F(FormationTest, WhoIsAwayMayComeBackAsItWas) {
   EXPECT_EQ(formation.next(), Next::claim);
   Said other;
   other.incarnation = 2;
-  Formation replaced = running(setup(2), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation replaced = running(setup(2), {Said{8, 5}, Said{8, 5}});
   replaced.look(registry_of({Said{8, 5}, other}), kBegin);
   EXPECT_EQ(replaced.next(), Next::claim);
 }
 
 TEST_F(FormationTest, AnElasticGroupGoesOnWithoutWhoIsLostAndTakesInWhoComes) {
-  Formation grown = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation grown = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
   EXPECT_EQ(grown.plan().replicas(), 4u);
   grown.look(registry_of({Said{8, 5}, Said{8, 5}, Said{}}), kBegin);
   EXPECT_EQ(grown.next(), Next::claim);
-  Formation formation = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation formation = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
   formation.look(registry_of({Said{8, 5}}), kBegin);
   ASSERT_EQ(formation.next(), Next::claim);
   formation.claimed(kGeneration + 1);
@@ -376,19 +378,19 @@ TEST_F(FormationTest, AnElasticGroupGoesOnWithoutWhoIsLostAndTakesInWhoComes) {
 
 TEST_F(FormationTest, AnElasticGroupBeginsWithoutSomebodyOnlyAfterAWhile) {
   const auto registry = registry_of({Said{}, Said{}});
-  Formation formation = gathered(setup(3, 2), registry);
+  CollectiveFormation formation = gathered(setup(3, 2), registry);
   EXPECT_EQ(formation.next(), Next::gather);
-  formation.look(registry, kBegin + Formation::kMuster);
+  formation.look(registry, kBegin + CollectiveFormation::kMuster);
   EXPECT_EQ(formation.next(), Next::choose);
-  Formation alone = gathered(setup(3, 2), registry_of({Said{}}));
-  alone.look(registry_of({Said{}}), kBegin + 10 * Formation::kMuster);
+  CollectiveFormation alone = gathered(setup(3, 2), registry_of({Said{}}));
+  alone.look(registry_of({Said{}}), kBegin + 10 * CollectiveFormation::kMuster);
   EXPECT_EQ(alone.next(), Next::gather) << "they are fewer than the least";
 }
 
 TEST_F(FormationTest, WhoIsLeavingAnElasticGroupTakesNoPartAnyMore) {
   Said leaving{kGeneration, 6, false};
   leaving.leaving = true;
-  Formation formation = running(setup(2, 1), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation formation = running(setup(2, 1), {Said{8, 5}, Said{8, 5}});
   formation.look(registry_of({Said{kGeneration, 6, false}, leaving}), kBegin);
   ASSERT_EQ(formation.next(), Next::claim);
   formation.claimed(kGeneration + 1);
@@ -403,7 +405,7 @@ TEST_F(FormationTest, WhoIsLeavingIsKeptWhileTheOthersAreTooFew) {
   Said leaving{kGeneration, 6, false};
   leaving.leaving = true;
   const Said staying{kGeneration, 6, false};
-  Formation formation = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation formation = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
   formation.look(registry_of({staying, leaving}), kBegin);
   EXPECT_EQ(formation.next(), Next::watch);
   formation.look(registry_of({staying, leaving, Said{}}), kBegin);
@@ -415,7 +417,7 @@ TEST_F(FormationTest, WhoIsLeavingIsKeptWhileTheOthersAreTooFew) {
   ASSERT_EQ(formation.next(), Next::announce);
   ASSERT_EQ(formation.plan().members_size(), 2);
   EXPECT_EQ(formation.plan().members(1).rank(), 2u);
-  Formation gone = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
+  CollectiveFormation gone = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
   gone.look(registry_of({staying}), kBegin);
   EXPECT_EQ(gone.next(), Next::claim);
 }

@@ -9,14 +9,14 @@ namespace muster::checkpoint {
 // Protects a published checkpoint from pruning while this object lives, by a file
 // "lease-<reader>-<unique>" in the checkpoint's folder. The lease is valid for ten minutes and is
 // renewed, so the lease of a dead reader expires.
-class Lease {
+class CheckpointLease {
  public:
   // Writes the lease file. `reader` is a name for people who look into the folder. Throws
   // WriteError.
-  Lease(const std::filesystem::path& checkpoint, std::string reader);
-  ~Lease();
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
+  CheckpointLease(const std::filesystem::path& checkpoint, std::string reader);
+  ~CheckpointLease();
+  CheckpointLease(const CheckpointLease&) = delete;
+  CheckpointLease& operator=(const CheckpointLease&) = delete;
   // Writes only if a good part of the ten minutes is over, so it may be called at every batch.
   // Throws WriteError.
   void renew();

@@ -1,4 +1,4 @@
-#include "trainer/ps/group/formation.h"
+#include "trainer/ps/group/ps_formation.h"
 
 #include <algorithm>
 #include <functional>
@@ -30,7 +30,7 @@ std::optional<uint64_t> common_step(const std::vector<SnapshotReply>& copies, ui
   return step;
 }
 
-Formation::Formation(int shards, bool sync, OpenRequest common, int copies)
+PsFormation::PsFormation(int shards, bool sync, OpenRequest common, int copies)
     : shards_(shards),
       sync_(sync),
       common_(std::move(common)),
@@ -38,20 +38,20 @@ Formation::Formation(int shards, bool sync, OpenRequest common, int copies)
       incarnations_(static_cast<size_t>(shards)),
       places_(static_cast<size_t>(shards)) {}
 
-void Formation::claimed(uint64_t generation) {
+void PsFormation::claimed(uint64_t generation) {
   begin(generation);
   request_ = common_;
   request_.set_generation(generation);
   proceed(Next::fence);
 }
 
-void Formation::look(const group::PeerRegistry& registry) {
+void PsFormation::look(const group::PeerRegistry& registry) {
   if (next() == Next::watch && overtaken(registry)) proceed(Next::claim);
   if (next() == Next::watch && welcome(registry)) proceed(Next::assign);
   if (next() == Next::gather) gather(registry);
 }
 
-void Formation::gather(const group::PeerRegistry& registry) {
+void PsFormation::gather(const group::PeerRegistry& registry) {
   bool all_here = true;
   since_ = announced_;
   for (int ps = 0; ps < shards_; ++ps) {
@@ -78,7 +78,7 @@ void Formation::gather(const group::PeerRegistry& registry) {
 // Whether a shard has come back without its state, or a ps is lost whose shards have another copy.
 // A ps that has only lost its stream, or is coming back, may still hold its state: if there is no
 // other copy, we wait.
-bool Formation::overtaken(const group::PeerRegistry& registry) const {
+bool PsFormation::overtaken(const group::PeerRegistry& registry) const {
   for (int ps = 0; ps < shards_; ++ps) {
     const uint64_t known = incarnations_[static_cast<size_t>(ps)];
     if (known == 0) continue;
@@ -95,7 +95,7 @@ bool Formation::overtaken(const group::PeerRegistry& registry) const {
   return false;
 }
 
-bool Formation::is_covered(const group::PeerRegistry& registry, int lost) const {
+bool PsFormation::is_covered(const group::PeerRegistry& registry, int lost) const {
   for (int shard = 0; shard < shards_; ++shard) {
     if (places_[static_cast<size_t>(shard)].ps != lost) continue;
     const std::vector<Copy> copies = copies_of(registry, shard);
@@ -108,12 +108,12 @@ bool Formation::is_covered(const group::PeerRegistry& registry, int lost) const 
   return true;
 }
 
-int Formation::other_home(int shard, int ps) const {
+int PsFormation::other_home(int shard, int ps) const {
   return ps == shard ? (shard + 1) % shards_ : shard;
 }
 
-std::vector<Formation::Copy> Formation::copies_of(const group::PeerRegistry& registry,
-                                                  int shard) const {
+std::vector<PsFormation::Copy> PsFormation::copies_of(const group::PeerRegistry& registry,
+                                                      int shard) const {
   std::vector<Copy> copies;
   for (int ps = shard; static_cast<int>(copies.size()) < copies_ && ps < shard + copies_; ++ps) {
     const int home = ps % shards_;
@@ -130,12 +130,12 @@ std::vector<Formation::Copy> Formation::copies_of(const group::PeerRegistry& reg
   return copies;
 }
 
-bool Formation::counts(const ShardState& state, uint64_t lineage) const {
+bool PsFormation::counts(const ShardState& state, uint64_t lineage) const {
   return state.lineage() == lineage && state.generation() >= since_ &&
          (state.serving() || state.whole());
 }
 
-void Formation::decide(const group::PeerRegistry& registry, bool all_here) {
+void PsFormation::decide(const group::PeerRegistry& registry, bool all_here) {
   std::set<uint64_t, std::greater<>> lineages;
   for (int shard = 0; shard < shards_; ++shard)
     for (const Copy& copy : copies_of(registry, shard)) lineages.insert(copy.state.lineage());
@@ -155,7 +155,7 @@ void Formation::decide(const group::PeerRegistry& registry, bool all_here) {
 }
 
 // Places every shard at a copy of this lineage; returns false if a shard has none.
-bool Formation::keep(const group::PeerRegistry& registry, uint64_t lineage) {
+bool PsFormation::keep(const group::PeerRegistry& registry, uint64_t lineage) {
   std::vector<Place> places;
   std::string moved;
   PositionMessage base;
@@ -192,7 +192,7 @@ bool Formation::keep(const group::PeerRegistry& registry, uint64_t lineage) {
   return true;
 }
 
-void Formation::chosen(const std::optional<Checkpoint>& newest) {
+void PsFormation::chosen(const std::optional<Checkpoint>& newest) {
   request_.set_content(newest ? OpenRequest::RESTORE : OpenRequest::INITIALIZE);
   if (newest) {
     request_.set_checkpoint(newest->folder);
@@ -207,7 +207,7 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
 }
 
 // Makes the openings for the places, and names standbys for the shards without one.
-void Formation::prepare() {
+void PsFormation::prepare() {
   openings_.clear();
   for (int shard = 0; shard < shards_; ++shard) {
     const Place& place = places_[static_cast<size_t>(shard)];
@@ -222,7 +222,7 @@ void Formation::prepare() {
   name_standbys();
 }
 
-bool Formation::name_standbys() {
+bool PsFormation::name_standbys() {
   if (copies_ == 1) return false;
   bool named = false;
   for (int shard = 0; shard < shards_; ++shard) {
@@ -237,7 +237,7 @@ bool Formation::name_standbys() {
 
 // Adds each ps that was absent when the generation was opened and is present now. Returns true if
 // this names a standby.
-bool Formation::welcome(const group::PeerRegistry& registry) {
+bool PsFormation::welcome(const group::PeerRegistry& registry) {
   if (copies_ == 1) return false;
   for (int ps = 0; ps < shards_; ++ps) {
     uint64_t& known = incarnations_[static_cast<size_t>(ps)];
@@ -247,13 +247,13 @@ bool Formation::welcome(const group::PeerRegistry& registry) {
   return name_standbys();
 }
 
-std::vector<int> Formation::serving() const {
+std::vector<int> PsFormation::serving() const {
   std::vector<int> serving;
   for (const Place& place : places_) serving.push_back(place.ps);
   return serving;
 }
 
-void Formation::opened(const std::vector<OpenReply>& replies) {
+void PsFormation::opened(const std::vector<OpenReply>& replies) {
   uint64_t lowest = ~uint64_t{0};
   uint64_t highest = 0;
   opened_.clear();
@@ -271,7 +271,7 @@ void Formation::opened(const std::vector<OpenReply>& replies) {
   proceed(torn_ ? Next::claim : Next::announce);
 }
 
-void Formation::announce(GroupView& view) const {
+void PsFormation::announce(GroupView& view) const {
   if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return;
   view.set_generation(request_.generation());
   view.set_phase(GroupView::RUNNING);
@@ -287,7 +287,7 @@ void Formation::announce(GroupView& view) const {
   }
 }
 
-void Formation::announced() {
+void PsFormation::announced() {
   announced_ = request_.generation();
   proceed(Next::watch);
 }

@@ -1,36 +1,36 @@
-#include "trainer/collective/coordinator.h"
+#include "trainer/collective/collective_coordinator.h"
 
 #include "common/program/log.h"
 
 namespace muster::collective {
 
-Coordinator::Coordinator(group::RendezvousServer& rendezvous, const checkpoint::Store& store,
-                         const Setup& setup)
+CollectiveCoordinator::CollectiveCoordinator(group::RendezvousServer& rendezvous,
+                                             const checkpoint::Store& store, const Setup& setup)
     : group::Coordinator(rendezvous, store, setup),
       elastic_(setup.group.least > 0),
       formation_(setup.group, std::chrono::steady_clock::now()) {
   start();
 }
 
-Coordinator::~Coordinator() {
+CollectiveCoordinator::~CollectiveCoordinator() {
   stop();
 }
 
-void Coordinator::look(const group::PeerRegistry& registry) {
+void CollectiveCoordinator::look(const group::PeerRegistry& registry) {
   formation_.look(registry, std::chrono::steady_clock::now());
 }
 
-void Coordinator::act() {
-  if (formation_.next() == Formation::Next::fence) {
+void CollectiveCoordinator::act() {
+  if (formation_.next() == CollectiveFormation::Next::fence) {
     const auto names = store().list();
     return formation_.fenced(names.empty() ? 0 : names.front().generation);
   }
   rendezvous().update([&](GroupView& view) { formation_.announce(view); });
-  if (formation_.next() == Formation::Next::run) return run();
+  if (formation_.next() == CollectiveFormation::Next::run) return run();
   formation_.announced();
 }
 
-void Coordinator::run() {
+void CollectiveCoordinator::run() {
   const CollectivePlan& plan = formation_.plan();
   const std::string from = plan.content() == CollectivePlan::KEEP      ? formation_.reason()
                            : plan.content() == CollectivePlan::RESTORE ? plan.checkpoint()

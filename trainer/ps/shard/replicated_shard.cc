@@ -1,4 +1,4 @@
-#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/shard/replicated_shard.h"
 
 #include "common/error.h"
 #include "trainer/host/instruction_set.h"
@@ -13,8 +13,8 @@ std::string to_text(const compute::LossSums& sums) {
 
 }  // namespace
 
-ShardState HostedShard::open(const OpenRequest& request, const Load& load,
-                             Shard::Answers& answers) {
+ShardState ReplicatedShard::open(const OpenRequest& request, const Load& load,
+                                 Shard::Answers& answers) {
   const uint64_t current = shard_->generation();
   if (request.generation() < current)
     throw Unavailable("generation " + std::to_string(request.generation()) +
@@ -47,7 +47,7 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
 
 // Returns the tickets to keep. Throws Unavailable if the shard's content is not what the request
 // expects.
-Tickets HostedShard::kept(const OpenRequest& request) const {
+Tickets ReplicatedShard::kept(const OpenRequest& request) const {
   if (shard_->generation() == 0) throw Unavailable("expected a shard to keep, found it empty");
   if (request.lineage() != lineage_)
     throw Unavailable("expected to keep what generation " + std::to_string(request.lineage()) +
@@ -66,11 +66,11 @@ Tickets HostedShard::kept(const OpenRequest& request) const {
   return tickets;
 }
 
-void HostedShard::name_standby(uint64_t generation, uint64_t incarnation) {
+void ReplicatedShard::name_standby(uint64_t generation, uint64_t incarnation) {
   if (generation == shard_->generation() && shard_->serving()) feed_.name(incarnation);
 }
 
-std::optional<StandbyFeed::Message> HostedShard::next_forward() {
+std::optional<StandbyFeed::Message> ReplicatedShard::next_forward() {
   auto message = feed_.next(*shard_);
   if (message && message->header.has_state()) {
     *message->header.mutable_state()->mutable_base() = to_message(base_);
@@ -79,14 +79,14 @@ std::optional<StandbyFeed::Message> HostedShard::next_forward() {
   return message;
 }
 
-bool HostedShard::superseded(const ForwardHello& greeting) const {
+bool ReplicatedShard::superseded(const ForwardHello& greeting) const {
   const uint64_t generation = greeting.opening().generation();
   return greeting.incarnation() != process_ || generation < shard_->generation() ||
          (generation == shard_->generation() && shard_->serving());
 }
 
-Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward& message,
-                                    std::span<const float> values, Shard::Answers& answers) {
+Acknowledgement ReplicatedShard::follow(const ForwardHello& greeting, const Forward& message,
+                                        std::span<const float> values, Shard::Answers& answers) {
   Acknowledgement reply;
   const bool ours = !shard_->serving() && followed_ != 0 && message.coupling() == followed_;
   const auto reject = [&](const std::string& expected, const std::string& found) {
@@ -125,8 +125,8 @@ Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward&
   return reply;
 }
 
-bool HostedShard::adopt(const ForwardHello& greeting, const Forward& message,
-                        std::span<const float> values, Shard::Answers& answers) {
+bool ReplicatedShard::adopt(const ForwardHello& greeting, const Forward& message,
+                            std::span<const float> values, Shard::Answers& answers) {
   const ForwardState& state = message.state();
   const OpenRequest& opening = greeting.opening();
   if (!shard_->adopt(state, values)) return false;
@@ -146,7 +146,7 @@ bool HostedShard::adopt(const ForwardHello& greeting, const Forward& message,
   return true;
 }
 
-SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
+SnapshotReply ReplicatedShard::snapshot(const SnapshotRequest& request) {
   if (request.generation() != shard_->generation())
     throw Unavailable("expected generation " + std::to_string(shard_->generation()) + ", found " +
                       std::to_string(request.generation()));
@@ -173,7 +173,7 @@ SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
   return reply;
 }
 
-const HostedShard::Copy& HostedShard::to_write(const WriteRequest& request) const {
+const ReplicatedShard::Copy& ReplicatedShard::to_write(const WriteRequest& request) const {
   if (!kept_) throw Unavailable("expected a snapshot to write, found none");
   if (kept_->generation != request.generation() || kept_->step != request.step())
     throw Unavailable("expected the snapshot of step " + std::to_string(kept_->step) +
@@ -183,11 +183,11 @@ const HostedShard::Copy& HostedShard::to_write(const WriteRequest& request) cons
   return *kept_;
 }
 
-bool HostedShard::is_compared(const Copy& copy) const {
+bool ReplicatedShard::is_compared(const Copy& copy) const {
   return differs_ || feed_.awaits_digest(copy.step, *shard_) || feed_.digest(copy.step);
 }
 
-HostedShard::Comparison HostedShard::compare(const Copy& copy, uint32_t digest) {
+ReplicatedShard::Comparison ReplicatedShard::compare(const Copy& copy, uint32_t digest) {
   if (copy.generation != shard_->generation()) return Comparison::over;
   if (differs_) return Comparison::differs;
   if (feed_.awaits_digest(copy.step, *shard_)) return Comparison::pending;
@@ -203,7 +203,7 @@ HostedShard::Comparison HostedShard::compare(const Copy& copy, uint32_t digest) 
   return Comparison::differs;
 }
 
-ShardState HostedShard::state() const {
+ShardState ReplicatedShard::state() const {
   ShardState state;
   state.set_shard(static_cast<uint32_t>(shard_->shape().shard));
   if (shard_->generation() == 0) return state;

@@ -9,11 +9,11 @@ namespace muster::ps {
 
 // Wakes a member that waits for several links at once. The threads or processes behind the links
 // ring the bell.
-class Bell {
+class LinkBell {
  public:
-  Bell() = default;
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
+  LinkBell() = default;
+  LinkBell(const LinkBell&) = delete;
+  LinkBell& operator=(const LinkBell&) = delete;
 
   // Uses `door` from now on (null: its own door); a waiter spins `spins` times before it sleeps.
   // Precondition: no thread waits.
