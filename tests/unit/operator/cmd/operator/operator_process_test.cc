@@ -245,7 +245,8 @@ TEST(OperatorProcess, NothingWaitsInTheQueueOfOneThatDoesNotLead) {
   run_pods(api);
   ASSERT_TRUE(eventually(
       [&] { return first.shows("muster_jobs{namespace=\"lab\",state=\"Running\"} 3"); }));
-  EXPECT_THAT(second.metrics(), Not(HasSubstr("namespace=\"lab\""))) << "sums would count each job twice";
+  EXPECT_THAT(second.metrics(), Not(HasSubstr("namespace=\"lab\"")))
+      << "sums would count each job twice";
   EXPECT_TRUE(second.shows("workqueue_depth{name=\"trainingjob\"} 0"));
   EXPECT_TRUE(second.shows("workqueue_adds_total{name=\"trainingjob\"} 0"));
   const std::string worker = api.pods("worker").at(0);
