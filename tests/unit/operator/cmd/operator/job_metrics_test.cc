@@ -94,11 +94,11 @@ TEST_F(JobMetricsTest, NameWhatTheTimeWasSpentOn) {
   ledgers_.look(job, {}, plan, kScraped, {});
   ledgers_.look(job, {}, plan, kScraped + 7s, controller::Ledgers::Moment{} + 7s);
   EXPECT_THAT(text(), HasSubstr("# TYPE muster_job_time_seconds_total counter\n"));
-  EXPECT_THAT(text(), HasSubstr("muster_job_time_seconds_total{namespace="lab",trainingjob="
-                                ""mnist",use="pulling"} 7\n"));
-  const std::string name = "muster_namespace_time_seconds_total{namespace="lab",use=";
-  EXPECT_THAT(text(), HasSubstr(name + ""pulling"} 7\n"));
-  EXPECT_THAT(text(), HasSubstr(name + ""computing"} 0\n"));
+  EXPECT_THAT(text(), HasSubstr("muster_job_time_seconds_total{namespace=\"lab\",trainingjob="
+                                "\"mnist\",use=\"pulling\"} 7\n"));
+  const std::string name = "muster_namespace_time_seconds_total{namespace=\"lab\",use=";
+  EXPECT_THAT(text(), HasSubstr(name + "\"pulling\"} 7\n"));
+  EXPECT_THAT(text(), HasSubstr(name + "\"computing\"} 0\n"));
   ledgers_.forget("lab/mnist");
   EXPECT_THAT(text(), Not(HasSubstr("muster_job_time_seconds_total")));
 }
