@@ -4,6 +4,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 
 import yaml
 from cluster import SCRIPT, Failed, eventually
@@ -21,18 +22,25 @@ json.dump([ask(query) for query in json.load(sys.stdin)], sys.stdout)
 """ % ADDRESS
 
 
-def scrape(name, kubeconfig, label, value, *more, **settings):
-    """Targets are the pods with a container port called metrics and such a label."""
-    meta = "__meta_kubernetes_pod"
-    return {
-        "job_name": name, **settings,
-        "kubernetes_sd_configs": [{"role": "pod", "kubeconfig_file": kubeconfig}],
-        "relabel_configs": [
-            {"source_labels": [f"{meta}_container_port_name"], "regex": "metrics", "action": "keep"},
-            {"source_labels": [f"{meta}_label_{label}"], "regex": value, "action": "keep"},
-            {"source_labels": ["__meta_kubernetes_namespace"], "target_label": "namespace"},
-            {"source_labels": [f"{meta}_name"], "target_label": "pod"},
-            *more]}
+def targets_of(pods):
+    """The pods with a container port called metrics and an address, as targets by job of Prometheus: the operators, and
+    replicas with the label trainingjob, as the PodMonitor gives it to them."""
+    found = {"muster": [], "replicas": []}
+    for pod in pods:
+        meta, labels = pod["metadata"], pod["metadata"].get("labels", {})
+        ports = [port["containerPort"] for container in pod["spec"]["containers"]
+                 for port in container.get("ports", []) if port.get("name") == "metrics"]
+        address = pod["status"].get("podIP")
+        if not ports or not address or pod["status"]["phase"] != "Running":
+            continue
+        target = {"targets": [f"{address}:{ports[0]}"],
+                  "labels": {"namespace": meta["namespace"], "pod": meta["name"]}}
+        if labels.get("app.kubernetes.io/component") == "operator":
+            found["muster"].append(target)
+        elif "muster.dev/job" in labels:
+            target["labels"]["trainingjob"] = labels["muster.dev/job"]
+            found["replicas"].append(target)
+    return found
 
 
 class Prometheus:
@@ -47,24 +55,41 @@ class Prometheus:
 
 @contextlib.contextmanager
 def prometheus(cluster, folder):
-    """Runs while the context is open; scrapes every second."""
-    inside = str(cluster.kubeconfig.with_name("admin-inside.kubeconfig"))
-    job = {"source_labels": ["__meta_kubernetes_pod_label_muster_dev_job"], "target_label": "trainingjob"}
+    """Runs while the context is open; scrapes every second. Debian's does not find targets in Kubernetes by itself, so
+    a thread tells it of them."""
+    def tell():
+        for job, targets in targets_of(cluster.get("pods", "--all-namespaces")).items():
+            written = folder / f"{job}.new"
+            written.write_text(json.dumps(targets))
+            written.rename(folder / f"{job}.json")
+
+    def keep_telling():
+        while not over.wait(2):
+            with contextlib.suppress(Failed):
+                tell()
+
     config = {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
         "scrape_configs": [
-            scrape("muster", inside, "app_kubernetes_io_component", "operator", honor_labels=True),
-            scrape("replicas", inside, "muster_dev_job", ".+", job)]}
+            {"job_name": job, "honor_labels": job == "muster",
+             "file_sd_configs": [{"files": [f"{folder}/{job}.json"], "refresh_interval": "2s"}]}
+            for job in ("muster", "replicas")]}
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+    tell()
+    over = threading.Event()
+    teller = threading.Thread(target=keep_telling)
     with open(folder / "prometheus.log", "w") as log:
         process = subprocess.Popen(
             [SCRIPT, "enter", "prometheus", f"--config.file={folder}/prometheus.yml", f"--web.listen-address={ADDRESS}",
              f"--storage.tsdb.path={folder}/data"], env=cluster.environment, stdout=log, stderr=subprocess.STDOUT)
     try:
+        teller.start()
         it = Prometheus(cluster)
         eventually(lambda: asks(it, "up"), within=60)
         yield it
     finally:
+        over.set()
+        teller.join()
         process.terminate()
         process.wait(timeout=30)
 
