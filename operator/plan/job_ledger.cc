@@ -64,8 +64,16 @@ JobLedger::JobLedger(const Json& goodput)
 void JobLedger::advance(double elapsed, TimeUse use, const std::optional<ProcessLedger>& leader) {
   pending_ += std::max(0.0, elapsed);
   if (leader && (leader->final || leader->age < kSilence)) return take(use, *leader);
+  if (awaits_answer(elapsed)) return;
   spent_[use_] += std::exchange(pending_, 0);
   use_ = use;
+}
+
+// The first time that passes is that in which nobody looked.
+bool JobLedger::awaits_answer(double elapsed) {
+  if (use_ != TimeUse::unknown || process_.empty()) return false;
+  awaited_ = awaited_ ? *awaited_ + elapsed : 0;
+  return *awaited_ < kSilence;
 }
 
 void JobLedger::take(TimeUse use, const ProcessLedger& leader) {

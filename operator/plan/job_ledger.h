@@ -30,7 +30,8 @@ struct ProcessLedger {
 class JobLedger {
  public:
   JobLedger() = default;
-  // Continues status.goodput. Until the next advance() no operator has looked at the job.
+  // Continues status.goodput. Until the next advance() no operator has looked at the job: if the
+  // process that told last lives on, its next answer says what that time was spent on.
   explicit JobLedger(const Json& goodput);
 
   // `elapsed` seconds have passed since the last call or, before the first, since the job's
@@ -44,12 +45,15 @@ class JobLedger {
   Json json(api::Time now) const;
 
  private:
+  bool awaits_answer(double elapsed);
   void take(TimeUse use, const ProcessLedger& leader);
   TimeSpent judged(TimeSpent fresh, TimeUse use, const ProcessLedger& leader);
 
   TimeSpent spent_;
   TimeUse use_ = TimeUse::starting;
   double pending_ = 0;  // seconds that are not in spent_ yet
+  // While an answer is awaited after another operator: for how many seconds.
+  std::optional<double> awaited_;
   std::string process_;
   TimeSpent of_process_;  // what process_ had told in its last answer
   int64_t step_ = 0;      // of the last answer

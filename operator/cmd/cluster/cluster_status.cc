@@ -185,7 +185,7 @@ std::string status_text(const ClusterJob& seen, api::Time now) {
   if (seen.status_written && !job.status.is_true("Finished"))
     text += fmt::format("  as of      {} ago, when the operator wrote the status last\n",
                         age_text(seen.status_written, now));
-  if (const std::string time = time_text(job.status); !time.empty())
+  if (const std::string time = time_text(job.status, now); !time.empty())
     text += "  time       " + time + "\n";
   if (const std::string gpus = gpus_text(job.status); !gpus.empty())
     text += "  GPUs       " + gpus + "\n";

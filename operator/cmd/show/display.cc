@@ -161,10 +161,14 @@ std::string gpus_text(const api::JobStatus& status) {
   return fmt::format("{}", fmt::join(gpus, "; "));
 }
 
-std::string time_text(const api::JobStatus& status) {
+std::string time_text(const api::JobStatus& status, std::optional<api::Time> now) {
   constexpr size_t kMost = 5;
   constexpr double kLeast = 0.005;
-  const TimeSpent spent = TimeSpent::of(member(status.goodput, "seconds"));
+  TimeSpent spent = TimeSpent::of(member(status.goodput, "seconds"));
+  const auto until = api::parse_time(string_or(status.goodput, "until", ""));
+  const auto use = time_use_of(string_or(status.goodput, "use", ""));
+  if (now && until && use && !status.completion_time)
+    spent[*use] += std::max(0.0, std::chrono::duration<double>(*now - *until).count());
   const double total = spent.total();
   if (total <= 0) return "";
   std::vector<TimeUseName> uses(time_uses().begin(), time_uses().end());

@@ -27,8 +27,9 @@ std::string progress_line(const api::TrainingJob& job, const Json& progress,
 std::string gpus_text(const api::JobStatus& status);
 
 // Returns what the job's time was spent on, the most first: "computing 71 %, input 13 %, starting
-// 9 %, other 7 % of 12:34"; "" if it is not known.
-std::string time_text(const api::JobStatus& status);
+// 9 %, other 7 % of 12:34"; "" if it is not known. With `now` it has the time since the status was
+// written too, if the job has not ended.
+std::string time_text(const api::JobStatus& status, std::optional<api::Time> now = {});
 
 // Returns a line for each condition that is true, and one if the job is not accepted. A decision
 // and its consequence, which say the same, share a line.

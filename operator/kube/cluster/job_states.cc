@@ -17,7 +17,8 @@ void JobStates::note(const Job& job, const api::JobStatus& status, api::Time now
     if (is_new)
       for (const char* word : api::kStateWords) space->second.by_state[word] = 0;
     ++space->second.jobs;
-    known = jobs_.emplace(job.uid, Known{space, space->second.by_state.end()}).first;
+    const Known fresh{.name_space = space, .state = space->second.by_state.end(), .view = nullptr};
+    known = jobs_.emplace(job.uid, fresh).first;
   }
   Known& entry = known->second;
   auto& by_state = entry.name_space->second.by_state;

@@ -171,10 +171,22 @@ TEST(JobLedger, AnotherOperatorGoesOnFromTheStatus) {
   EXPECT_EQ(second.spent()[TimeUse::computing], 60);
   EXPECT_EQ(second.spent()[TimeUse::unknown], 10);
   EXPECT_EQ(second.spent()[TimeUse::recomputing], 0);
-  // A process that has come and gone while nobody looked.
+  // The new operator may look at the job before it has asked the process.
   JobLedger third(second.json({}));
-  third.advance(30, TimeUse::stopping, {});
-  EXPECT_EQ(third.spent()[TimeUse::unknown], 40);
+  third.advance(30, TimeUse::starting, {});
+  chief.spends(TimeUse::computing, 32, 320);
+  third.advance(2, TimeUse::starting, chief.answer());
+  EXPECT_EQ(third.spent()[TimeUse::computing], 92);
+  EXPECT_EQ(third.spent()[TimeUse::unknown], 10);
+  // A process that has gone while nobody looked.
+  JobLedger fourth(third.json({}));
+  fourth.advance(30, TimeUse::lost, {});
+  EXPECT_EQ(fourth.spent()[TimeUse::unknown], 10) << "it is not known yet";
+  EXPECT_EQ(TimeSpent::of(fourth.json({})["seconds"])[TimeUse::unknown], 40);
+  fourth.advance(20, TimeUse::lost, {});
+  fourth.advance(5, TimeUse::lost, {});
+  EXPECT_EQ(fourth.spent()[TimeUse::unknown], 10 + 30 + 20);
+  EXPECT_EQ(fourth.spent()[TimeUse::lost], 5);
 }
 
 TEST(JobLedger, TellsTheShareOfStepsThatCount) {

@@ -96,5 +96,29 @@ TEST(ConditionsText, says_a_reason_once_and_what_conditions_share_once) {
             "  Failed, Finished (Deadline): too late\n");
 }
 
+TEST(TimeText, NamesTheUsesWithTheMostFirst) {
+  api::JobStatus status;
+  EXPECT_EQ(time_text(status), "");
+  status.goodput = {{"seconds",
+                     {{"computing", 710},
+                      {"communication", 130},
+                      {"pulling", 90},
+                      {"starting", 40},
+                      {"joining", 15},
+                      {"input", 10},
+                      {"exporting", 5}}},
+                    {"use", "computing"},
+                    {"until", "2026-01-02T03:04:05Z"}};
+  EXPECT_EQ(time_text(status),
+            "computing 71 %, communication 13 %, pulling 9 %, starting 4 %, joining 2 %, other 2 % "
+            "of 16:40");
+  const api::Time later = *api::parse_time("2026-01-02T03:20:45Z");
+  EXPECT_EQ(time_text(status, later),
+            "computing 86 %, communication 6 %, pulling 4 %, starting 2 %, joining 1 %, other 1 % "
+            "of 33:20");
+  status.completion_time = later;
+  EXPECT_TRUE(time_text(status, later).ends_with(" of 16:40"));
+}
+
 }  // namespace
 }  // namespace muster::cmd
