@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/api/status.h"
+
 namespace muster::cmd {
 namespace {
 
