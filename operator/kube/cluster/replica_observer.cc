@@ -167,7 +167,7 @@ void ReplicaObserver::follow_progress(const api::TrainingJob& job, const std::ve
     if (const Json last = final_progress(pod); !last.is_null()) {
       Json progress = progress_of(job);
       if (progress.is_null()) progress = Json::object();
-      progress.update(last);
+      if (const Json known = api::progress_of(last); known.is_object()) progress.update(known);
       return poller_.conclude(key_of(job), api::progress_of(progress),
                               plan::ProcessLedger::of(last));
     }

@@ -239,7 +239,8 @@ std::optional<ObservedReplica> observe(const Pod& pod, bool node_lost) {
 Json final_progress(const Pod& pod) {
   const ContainerStatus* status = deciding_status(pod);
   if (status == nullptr || !is_final(pod, *status) || status->exit_code != 0) return {};
-  return TerminationMessage::parse(status->message).progress;
+  Json said = TerminationMessage::parse(status->message).progress;
+  return said.is_object() ? said : Json();
 }
 
 Json final_results(const api::TrainingJob& job, const std::vector<Pod>& pods) {
