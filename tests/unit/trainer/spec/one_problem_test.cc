@@ -75,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"UnknownMetric", kModel,
                 "{idx: {images: i, labels: l}}, validation: {idx: {images: i, labels: l}}",
                 "epochs: 1\nevaluation: {}\nearlyStopping: {metric: accuracy, patience: 1}",
-                "earlyStopping.metric: expected one of validationLoss, validationAccuracy, "
+                "earlyStopping.metric: did you mean validationAccuracy or "
+                "validationBalancedAccuracy? Expected one of validationLoss, validationAccuracy, "
                 "validationBalancedAccuracy, "},
         Mistake{
             "MetricOfAnotherLoss", "{layers: [{dense: {units: 1}}], loss: huber}",

@@ -611,7 +611,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "stopWhen.atLeast: expected at most 1, which validationAccuracy can reach, found 95"},
       {{{"synchronization.maxStaleness", "3"}}, "no such field for the policy sync"},
       {{{"synchronization.wire", "float16"}},
-       "synchronization.wire: expected one of float32, bfloat16"},
+       "synchronization.wire: did you mean bfloat16? Expected one of float32, bfloat16"},
       {{{"synchronization.policy", "asnyc"}}, "did you mean async?"},
       {{{"synchronization", "{policy: async, backupWorkers: 1}"}},
        "synchronization.backupWorkers: expected 0 for the policy async, found 1"},
