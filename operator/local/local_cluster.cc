@@ -94,9 +94,6 @@ LocalCluster::LocalCluster(api::TrainingJob job, JobState state, Setting setting
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       prober_([this] { wake(); }) {
   state_.working_directory = setting_.working_directory.string();
-  // The time in which nothing ran the job is not the job's.
-  job_.created = now();
-  if (job_.status.goodput.is_object()) job_.status.goodput["until"] = api::format_time(now());
   muster::create_directories(setting_.directory.logs());
   restore_replicas();
   choose_job_ports();
@@ -149,7 +146,17 @@ api::Time LocalCluster::now() const {
 }
 
 std::optional<api::TrainingJob> LocalCluster::get(const std::string& key) {
-  return key == job_.name ? std::optional(job_) : std::nullopt;
+  if (key != job_.name) return std::nullopt;
+  if (!job_.created) {
+    // The job's time begins with the first look of this run. What was before was counted, and
+    // nothing has run the job since.
+    job_.created = now();
+    if (Json& goodput = job_.status.goodput; goodput.is_object()) {
+      goodput["until"] = api::format_time(*job_.created);
+      goodput.erase("process");  // it is gone
+    }
+  }
+  return job_;
 }
 
 plan::Observed LocalCluster::observe(const api::TrainingJob&) {

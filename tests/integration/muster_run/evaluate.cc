@@ -158,7 +158,8 @@ TEST(MusterRunEvaluates, by_no_metric_that_the_loss_does_not_have) {
                          "spec.training.earlyStopping.metric=validationMeanPrecision"});
   EXPECT_EQ(run->wait(), kBadInput);
   EXPECT_THAT(run->output(),
-              AllOf(HasSubstr("spec.training.earlyStopping.metric: expected one of validationLoss, "
+              AllOf(HasSubstr("spec.training.earlyStopping.metric: did you mean "
+                              "validationAveragePrecision? Expected one of validationLoss, "
                               "validationAccuracy, validationBalancedAccuracy, "),
                     HasSubstr(", found \"validationMeanPrecision\"")));
   EXPECT_FALSE(fs::exists(job.directory()));
