@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -81,7 +83,8 @@ def prometheus(cluster, folder):
     with open(folder / "prometheus.log", "w") as log:
         process = subprocess.Popen(
             [SCRIPT, "enter", "prometheus", f"--config.file={folder}/prometheus.yml", f"--web.listen-address={ADDRESS}",
-             f"--storage.tsdb.path={folder}/data"], env=cluster.environment, stdout=log, stderr=subprocess.STDOUT)
+             f"--storage.tsdb.path={folder}/data"], env=cluster.environment, stdout=log, stderr=subprocess.STDOUT,
+            start_new_session=True)
     try:
         teller.start()
         it = Prometheus(cluster)
@@ -90,7 +93,7 @@ def prometheus(cluster, folder):
     finally:
         over.set()
         teller.join()
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # cluster.sh, and Prometheus below it
         process.wait(timeout=30)
 
 
