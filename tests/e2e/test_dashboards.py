@@ -67,7 +67,12 @@ def test_the_uses_of_a_jobs_time_add_up_to_its_age(cluster, muster, namespace, s
     cluster.apply(jobs.mnist(jobs.LONGER), namespace=namespace)
     jobs.await_step(cluster, namespace, jobs.NAME, 1)
     [chief] = jobs.pods(cluster, namespace, jobs.NAME, "chief")
+
+    def uses_so_far():
+        return cluster.get("tj", jobs.NAME, namespace=namespace)["status"].get("goodput", {}).get("seconds", {})
+
     cluster.kubectl("delete", "pod", chief["metadata"]["name"], "--force", namespace=namespace)
+    eventually(lambda: "lost" in uses_so_far(), within=120)
     leading = eventually(lambda: operators.leader(cluster, muster))
     cluster.kubectl("delete", "pod", leading["metadata"]["name"], namespace=muster)
     job = jobs.await_success(cluster, namespace, jobs.NAME)
