@@ -107,9 +107,9 @@ void write_times(std::ostream& out, const controller::Ledgers& ledgers) {
       out, "muster_namespace_time_seconds_total",
       "Seconds that the TrainingJobs of a namespace have spent since this process leads, by use.",
       [&](const auto& add) {
-        for (const auto& [name_space, spent] : ledgers.by_namespace())
+        for (const auto& [name_space, usage] : ledgers.by_namespace())
           for (const TimeUseName& use : time_uses())
-            add({{"namespace", name_space}, {"use", use.name}}, spent[use.use]);
+            add({{"namespace", name_space}, {"use", use.name}}, usage.spent[use.use]);
       },
       prometheus::MetricType::Counter);
 }

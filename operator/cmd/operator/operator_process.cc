@@ -16,6 +16,8 @@ namespace muster::cmd {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kPollers = 4;
 constexpr std::chrono::milliseconds kBetweenFinished{1};
 // Longest time until a worker looks for work again.
@@ -194,6 +196,13 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
 // its job.
 void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
+  const api::Time begin = cluster_.now();
+  controller_.ledgers().count_from(begin);
+  usage_.emplace(transport_, environment().leads,
+                 kube::ObjectName{options_.lease.name_space, options_.usage_name}, cluster_.jobs(),
+                 kube::UsageRecord::Counting{
+                     begin, [this] { return controller_.ledgers().by_namespace(Clock::now()); },
+                     [this] { return cluster_.now(); }});
   acts_ = true;
   // Finished jobs need little work, and there may be very many of them: the other jobs go first.
   api::Time turn = cluster_.now();
@@ -240,11 +249,14 @@ bool OperatorProcess::run(const std::stop_token& stop) {
     workers.emplace_back(
         [this](const std::stop_token& end) { work(tfjob_controller_, tfjob_work_, end); });
   }
+  workers.emplace_back([this](const std::stop_token& end) { usage_->run(end); });
   Mutex mutex;
   MutexLock lock(mutex);
   StoppableConditionVariable over;
   over.wait(lock, lost_.get_token(), [] { return false; });
   for (std::jthread& worker : workers) worker.request_stop();
+  workers.clear();
+  if (stop.stop_requested()) usage_->try_to_write();
   return stop.stop_requested();
 }
 

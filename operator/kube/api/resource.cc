@@ -48,6 +48,9 @@ Resource services() {
 Resource secrets() {
   return {"", "v1", "secrets", "Secret"};
 }
+Resource config_maps() {
+  return {"", "v1", "configmaps", "ConfigMap"};
+}
 Resource events() {
   return {"", "v1", "events", "Event"};
 }

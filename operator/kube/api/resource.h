@@ -25,6 +25,7 @@ struct Resource {
 Resource pods();
 Resource services();
 Resource secrets();
+Resource config_maps();
 Resource events();
 Resource leases();
 Resource deployments();

@@ -99,7 +99,7 @@ TEST_F(JobMetricsTest, NameWhatTheTimeWasSpentOn) {
   const std::string name = "muster_namespace_time_seconds_total{namespace=\"lab\",use=";
   EXPECT_THAT(text(), HasSubstr(name + "\"pulling\"} 7\n"));
   EXPECT_THAT(text(), HasSubstr(name + "\"computing\"} 0\n"));
-  ledgers_.forget("lab/mnist");
+  ledgers_.forget("lab/mnist", {});
   EXPECT_THAT(text(), Not(HasSubstr("muster_job_time_seconds_total")));
 }
 

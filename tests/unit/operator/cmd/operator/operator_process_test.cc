@@ -154,7 +154,10 @@ TEST(OperatorProcess, AsksOnlyInTheNamespacesItIsGiven) {
   Api api([&](const HttpApi::Message& message) -> std::optional<HttpApi::Reply> {
     const std::string path = message.target.substr(0, message.target.find('?'));
     const std::lock_guard lock(mutex);
-    if (message.method == "GET" && path.find("/leases/") == std::string::npos) lists.insert(path);
+    if (message.method == "GET" &&
+        !path.starts_with("/apis/coordination.k8s.io/v1/namespaces/system/") &&
+        path != "/api/v1/namespaces/system/configmaps/muster-usage")
+      lists.insert(path);
     return std::nullopt;
   });
   OperatorOptions both = options("a");
@@ -280,6 +283,37 @@ TEST(OperatorProcess, LooksAtAllThatIsThereWhenItBeginsToLead) {
       });
     });
   })) << "the pods of a job that has gone are let go";
+}
+
+plan::UsageTotals usage(HttpApi& api) {
+  return api.with([](auto& server) {
+    if (!server.has("configmaps", "muster-usage")) return plan::UsageTotals();
+    return plan::UsageTotals::of(server.object("configmaps", "muster-usage")["data"]);
+  });
+}
+
+TEST(OperatorProcess, KeepsWhatJobsHaveUsedOverATakeover) {
+  Api api;
+  {
+    Running first(api, options("a"));
+    ASSERT_TRUE(eventually([&] { return usage(api).until.has_value(); }));
+    api.submit("mnist");
+    ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
+    EXPECT_TRUE(first.stop());
+  }
+  const plan::UsageTotals before = usage(api);
+  ASSERT_EQ(before.months().size(), 1u);
+  const plan::Usage lab = before.months().begin()->second.at("lab");
+  EXPECT_GT(lab.spent.total(), 0);
+  EXPECT_TRUE(lab.ended.empty());
+  Running second(api, options("b"));
+  EXPECT_TRUE(eventually([&] { return usage(api).write != before.write; }));
+  api.with([](auto& server) { server.remove("trainingjobs", "mnist"); });
+  EXPECT_TRUE(eventually([&] { return second.shows("workqueue_depth{name=\"trainingjob\"} 0"); }));
+  EXPECT_TRUE(second.stop());
+  const plan::Usage after = usage(api).months().begin()->second.at("lab");
+  EXPECT_GT(after.spent.total(), lab.spent.total());
+  EXPECT_EQ(after.gpu_seconds, 0);
 }
 
 TEST(OperatorProcess, LeadsWithoutAnElection) {
