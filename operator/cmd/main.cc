@@ -419,7 +419,7 @@ class Program {
                             "muster crd | kubectl apply --server-side -f -");
     command->add_option("-o,--output", output_, "yaml or json")
         ->check(CLI::IsMember({"yaml", "json"}));
-    on(command, [this] { return print_definition(json()); });
+    on(command, [this] { return print_definition(MUSTER_VERSION, json()); });
   }
 
   void add_convert() {

@@ -8,8 +8,10 @@
 
 #include "common/program/log.h"
 #include "common/program/process_metrics.h"
+#include "common/threads/pause.h"
 #include "operator/api/status.h"
 #include "operator/cmd/operator/job_metrics.h"
+#include "operator/kube/cluster/definition_version.h"
 #include "operator/kube/pods/names.h"
 
 namespace muster::cmd {
@@ -22,6 +24,7 @@ constexpr int kPollers = 4;
 constexpr std::chrono::milliseconds kBetweenFinished{1};
 // Longest time until a worker looks for work again.
 constexpr std::chrono::milliseconds kIdle{1000};
+constexpr std::chrono::minutes kBetweenDefinitions{5};
 constexpr const char* kComponent = "muster-operator";
 
 void report_trouble(const controller::Controller::Trouble& trouble) {
@@ -167,7 +170,9 @@ void OperatorProcess::serve() {
 std::string OperatorProcess::metrics_text() {
   metrics_.update(controller_.waiting(), ready());
   std::ostringstream out;
-  for (const auto& families : {registry_.Collect(), process_metrics()})
+  const std::vector<prometheus::MetricFamily> build = {
+      build_info("muster-operator", MUSTER_VERSION)};
+  for (const auto& families : {registry_.Collect(), process_metrics(), build})
     prometheus::TextSerializer().Serialize(out, families);
   // Only of the leader, so that sums over all operators count each job once.
   if (acts_)
@@ -225,6 +230,15 @@ void OperatorProcess::work(controller::Controller& controller, WorkSignal& signa
   }
 }
 
+// Its version changes when somebody upgrades, or forgets to.
+void OperatorProcess::watch_definition(const std::stop_token& stop) {
+  // In some namespaces only, an operator may not look at it.
+  if (!options_.namespaces.empty()) return;
+  const kube::Client client(transport_);
+  do metrics_.set_definition(kube::definition_version(client));
+  while (pause_for(kBetweenDefinitions, stop));
+}
+
 bool OperatorProcess::run(const std::stop_token& stop) {
   const std::stop_callback ends(stop, [this] { lost_.request_stop(); });
   // The threads are declared in the order in which they are needed, and end in the reverse order.
@@ -250,6 +264,7 @@ bool OperatorProcess::run(const std::stop_token& stop) {
         [this](const std::stop_token& end) { work(tfjob_controller_, tfjob_work_, end); });
   }
   workers.emplace_back([this](const std::stop_token& end) { usage_->run(end); });
+  workers.emplace_back([this](const std::stop_token& end) { watch_definition(end); });
   Mutex mutex;
   MutexLock lock(mutex);
   StoppableConditionVariable over;

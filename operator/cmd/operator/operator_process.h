@@ -88,6 +88,7 @@ class OperatorProcess {
   void begin_to_act();
   static void work(controller::Controller& controller, WorkSignal& signal,
                    const std::stop_token& stop);
+  void watch_definition(const std::stop_token& stop);
 
   const OperatorOptions options_;
   prometheus::Registry& registry_;

@@ -60,6 +60,9 @@ Resource leases() {
 Resource deployments() {
   return {"apps", "v1", "deployments", "Deployment"};
 }
+Resource custom_resource_definitions() {
+  return {"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"};
+}
 Resource tfjobs() {
   return {"kubeflow.org", "v1", "tfjobs", "TFJob"};
 }

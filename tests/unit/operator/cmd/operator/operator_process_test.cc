@@ -175,12 +175,20 @@ TEST(OperatorProcess, AsksOnlyInTheNamespacesItIsGiven) {
 
 TEST(OperatorProcess, ItsMetricsAreWhatTheReferenceSays) {
   Api api;
+  api.with([](auto& server) {
+    server.put({{"apiVersion", "apiextensions.k8s.io/v1"},
+                {"kind", "CustomResourceDefinition"},
+                {"metadata",
+                 {{"name", "trainingjobs.muster.dev"},
+                  {"annotations", {{"muster.dev/version", "0.0.1"}}}}}});
+  });
   Running muster(api, options("a"));
   api.submit("mnist");
   ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
   const std::string job = "{namespace=\"lab\",trainingjob=\"mnist\",";
   ASSERT_TRUE(eventually(
       [&] { return muster.shows("muster_job_replicas_wanted" + job + "role=\"worker\"} 1"); }));
+  ASSERT_TRUE(eventually([&] { return muster.shows("muster_crd_info{version=\"0.0.1\"} 1"); }));
   EXPECT_TRUE(muster.shows("muster_job_state" + job + "state=\"Pending\"} 1"));
   EXPECT_TRUE(muster.shows("muster_job_restarts" + job + "role=\"worker\"} 0"));
   EXPECT_TRUE(muster.shows("muster_jobs{namespace=\"lab\",state=\"Failed\"} 0"));
