@@ -105,6 +105,16 @@ class Families {
 
 }  // namespace
 
+prometheus::MetricFamily build_info(const std::string& program, const std::string& version,
+                                    const std::map<std::string, std::string>& labels) {
+  std::map<std::string, std::string> all = labels;
+  all["program"] = program;
+  all["version"] = version;
+  Families families(all);
+  families.add("muster_build_info", MetricType::Gauge, "1, with the version of this program.", 1);
+  return families.all.front();
+}
+
 std::vector<prometheus::MetricFamily> process_metrics(
     const std::map<std::string, std::string>& labels) {
   constexpr size_t kStartTime = 19, kVirtualMemory = 20, kResidentPages = 21;  // from field 3 on

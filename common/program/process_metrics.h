@@ -17,6 +17,10 @@ namespace muster {
 std::vector<prometheus::MetricFamily> process_metrics(
     const std::map<std::string, std::string>& labels = {});
 
+// Returns muster_build_info: 1, with the program and its version, and `labels`.
+prometheus::MetricFamily build_info(const std::string& program, const std::string& version,
+                                    const std::map<std::string, std::string>& labels = {});
+
 // Returns the limit of the memory of this process's container, by its control group (version 2);
 // infinity where there is none.
 double memory_limit_bytes();

@@ -61,6 +61,7 @@ class Program {
     add_suspend("suspend", "Stop a job of a cluster after a checkpoint, until it is resumed", true);
     add_suspend("resume", "Go on with a job of a cluster that was suspended", false);
     add_delete();
+    add_usage();
     add_convert();
     add_trainer_command("data", "Make a data set", "muster data digits --output digits");
     add_render();
@@ -203,6 +204,10 @@ class Program {
   void add_cluster(CLI::App* command) {
     command->add_option("-n,--namespace", cluster_.name_space,
                         "Namespace of the cluster; the context's");
+    add_server(command);
+  }
+
+  void add_server(CLI::App* command) {
     command->add_option("--kubeconfig", cluster_.kubeconfig,
                         "How to reach the cluster; $KUBECONFIG, a pod's service account or "
                         "~/.kube/config where left out");
@@ -336,6 +341,24 @@ class Program {
     });
   }
 
+  void add_usage() {
+    CLI::App* command = add("usage", "What the jobs of each namespace have used, by month",
+                            "muster usage --month 2026-11 -o json");
+    command->add_option("--month", usage_.month, "Only this month, as 2026-11");
+    command->add_option("-n,--namespace", operators_namespace_,
+                        "Namespace of the operator (muster-system)");
+    command->add_option("--name", usage_.name,
+                        "Name of the ConfigMap in it that has the sums (muster-usage)");
+    add_server(command);
+    add_formats(command);
+    on(command, [this] {
+      usage_.output = output_;
+      cluster_.name_space = operators_namespace_;
+      return with_cluster(
+          cluster_, [this](const ClusterAccess& cluster) { return show_usage(cluster, usage_); });
+    });
+  }
+
   void add_suspend(const char* name, const char* what, bool suspend) {
     CLI::App* command =
         add(name, what, (std::string("muster ") + name + " mnist-mlp -n lab").c_str());
@@ -396,7 +419,7 @@ class Program {
                             "muster crd | kubectl apply --server-side -f -");
     command->add_option("-o,--output", output_, "yaml or json")
         ->check(CLI::IsMember({"yaml", "json"}));
-    on(command, [this] { return print_definition(json()); });
+    on(command, [this] { return print_definition(MUSTER_VERSION, json()); });
   }
 
   void add_convert() {
@@ -445,6 +468,8 @@ class Program {
   LogOptions logs_;
   ClusterFlags cluster_;
   SubmitOptions submit_;
+  UsageOptions usage_;
+  std::string operators_namespace_ = "muster-system";
   std::string job_;
   std::string shell_;
   int timeout_ = 0;

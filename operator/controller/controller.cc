@@ -21,7 +21,7 @@ std::optional<api::Time> reconcile_job(cluster::Cluster& cluster, Ledgers& ledge
                                        const Moment ticks, const std::string& key) {
   std::optional<api::TrainingJob> job = cluster.get(key);
   if (!job) {
-    ledgers.forget(key);
+    ledgers.forget(key, ticks);
     return std::nullopt;
   }
   const plan::Observed observed = cluster.observe(*job);
@@ -30,6 +30,7 @@ std::optional<api::Time> reconcile_job(cluster::Cluster& cluster, Ledgers& ledge
   ledgers.look(*job, observed, plan, now, ticks);
   const bool is_told = plan.status == job->status || cluster.publish_status(*job, plan.status);
   if (is_told) {
+    ledgers.told(*job, plan.status);
     for (const plan::Event& event : plan.events) cluster.emit(*job, event);
   }
   job->status = plan.status;

@@ -93,7 +93,7 @@ class Controller {
   std::optional<std::chrono::milliseconds> work(const std::stop_token& stop = {});
 
   // Returns what the time of the jobs was spent on; empty for a controller with passes of its own.
-  const Ledgers& ledgers() const { return ledgers_; }
+  Ledgers& ledgers() { return ledgers_; }
 
   // Returns the number of due jobs that no thread looks at yet.
   int waiting() const { return queue_.due(clock_()); }

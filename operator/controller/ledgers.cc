@@ -9,13 +9,29 @@ double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+std::string key_of(const api::TrainingJob& job) {
+  return job.name_space + "/" + job.name;
+}
+
+plan::Usage pending(const plan::JobLedger& ledger, double elapsed, int gpus) {
+  plan::Usage usage;
+  usage.charge(ledger.spent_after(elapsed).since(ledger.spent()), gpus);
+  return usage;
+}
+
 }  // namespace
+
+void Ledgers::count_from(api::Time begin) {
+  const MutexLock lock(mutex_);
+  begin_ = begin;
+}
 
 Ledgers::Entry Ledgers::begin(const api::TrainingJob& job, api::Time now, Moment ticks) {
   Entry entry;
   entry.job = {job.name_space, job.name, {}, false};
   if (!job.status.goodput.is_null()) entry.job.ledger = plan::JobLedger(job.status.goodput);
   entry.uid = job.uid;
+  entry.gpus = plan::gpus_of(job);
   entry.until = std::min(plan::counted_until(job).value_or(now), now);
   // A job that has ended and trains on did not spend the time in between.
   if (job.status.completion_time) entry.until = now;
@@ -25,26 +41,52 @@ Ledgers::Entry Ledgers::begin(const api::TrainingJob& job, api::Time now, Moment
 
 void Ledgers::look(const api::TrainingJob& job, const plan::Observed& observed, plan::Plan& plan,
                    api::Time now, Moment ticks) {
-  const bool is_over = job.status.completion_time && plan.status.completion_time;
-  if (is_over || job.deleting || job.managed_by != api::kManagedByMuster) return;
-  const std::string key = job.name_space + "/" + job.name;
+  if (job.deleting || job.managed_by != api::kManagedByMuster) return;
+  const std::string key = key_of(job);
   const MutexLock lock(mutex_);
+  if (job.status.completion_time && plan.status.completion_time) return finish(job, job.status);
   auto found = jobs_.find(key);
   const bool told_later =
       found != jobs_.end() && plan::counted_until(job).value_or(now) > found->second.until;
-  if (found == jobs_.end() || found->second.uid != job.uid || found->second.job.finished ||
-      told_later)
-    found = jobs_.insert_or_assign(key, begin(job, now, ticks)).first;
+  const bool is_other = found != jobs_.end() && found->second.uid != job.uid;
+  if (is_other) close(found->second, seconds(ticks - found->second.counted), plan::kDeleted);
+  const bool begins = found == jobs_.end() || is_other || found->second.job.finished || told_later;
+  if (begins) found = jobs_.insert_or_assign(key, begin(job, now, ticks)).first;
   Entry& entry = found->second;
   plan::JobLedger& ledger = entry.job.ledger;
   const TimeSpent before = ledger.spent();
   ledger.advance(seconds(ticks - entry.counted), plan.use, observed.ledger);
+  TimeSpent fresh = ledger.spent().since(before);
+  // The leader before has counted what was before, though the job's status may not have it.
+  if (begins && begin_ && entry.until < *begin_ && entry.until < now)
+    fresh = fresh * (seconds(now - std::min(*begin_, now)) / seconds(now - entry.until));
   entry.counted = ticks;
   entry.until = now;
-  by_namespace_[job.name_space] += ledger.spent().since(before);
-  entry.job.finished = plan.status.completion_time.has_value();
-  if (entry.job.finished) keep_finished(key);
+  by_namespace_[job.name_space].charge(fresh, entry.gpus);
+  entry.gpus = plan::gpus_of(job);
   if (plan.status != job.status) plan.status.goodput = ledger.json(now);
+}
+
+void Ledgers::told(const api::TrainingJob& job, const api::JobStatus& status) {
+  if (!status.completion_time) return;
+  const MutexLock lock(mutex_);
+  finish(job, status);
+}
+
+void Ledgers::finish(const api::TrainingJob& job, const api::JobStatus& status) {
+  const auto found = jobs_.find(key_of(job));
+  if (found == jobs_.end() || found->second.uid != job.uid || found->second.job.finished) return;
+  close(found->second, 0, plan::end_state(status));
+  found->second.job.finished = true;
+  keep_finished(found->first);
+}
+
+// Counts what is left of a job that has ended, or is gone.
+void Ledgers::close(const Entry& entry, double elapsed, const std::string& state) {
+  if (entry.job.finished) return;
+  plan::Usage& usage = by_namespace_[entry.job.name_space];
+  usage += pending(entry.job.ledger, elapsed, entry.gpus);
+  ++usage.ended[state];
 }
 
 void Ledgers::keep_finished(const std::string& key) {
@@ -58,9 +100,12 @@ void Ledgers::keep_finished(const std::string& key) {
     jobs_.erase(oldest);
 }
 
-void Ledgers::forget(const std::string& key) {
+void Ledgers::forget(const std::string& key, Moment ticks) {
   const MutexLock lock(mutex_);
-  jobs_.erase(key);
+  const auto found = jobs_.find(key);
+  if (found == jobs_.end()) return;
+  close(found->second, seconds(ticks - found->second.counted), plan::kDeleted);
+  jobs_.erase(found);
 }
 
 void Ledgers::each(const std::function<void(const Job& job)>& show) const {
@@ -68,9 +113,19 @@ void Ledgers::each(const std::function<void(const Job& job)>& show) const {
   for (const auto& [key, entry] : jobs_) show(entry.job);
 }
 
-std::map<std::string, TimeSpent> Ledgers::by_namespace() const {
+plan::UsageByNamespace Ledgers::by_namespace() const {
   const MutexLock lock(mutex_);
   return by_namespace_;
+}
+
+plan::UsageByNamespace Ledgers::by_namespace(Moment ticks) const {
+  const MutexLock lock(mutex_);
+  plan::UsageByNamespace all = by_namespace_;
+  for (const auto& [key, entry] : jobs_)
+    if (!entry.job.finished)
+      all[entry.job.name_space] +=
+          pending(entry.job.ledger, seconds(ticks - entry.counted), entry.gpus);
+  return all;
 }
 
 }  // namespace muster::controller

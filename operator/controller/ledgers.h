@@ -4,10 +4,12 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/threads/mutex.h"
 #include "operator/plan/job_ledger.h"
+#include "operator/plan/usage.h"
 #include "operator/plan/values.h"
 
 namespace muster::controller {
@@ -19,6 +21,10 @@ class Ledgers {
  public:
   using Moment = std::chrono::steady_clock::time_point;
 
+  // Sets the time from which on the sums of namespaces count, by the wall clock. Without it they
+  // count each job since its creation. Call it before the first look.
+  void count_from(api::Time begin);
+
   // Counts the time of a job until now, by the wall clock and the monotonic one, before the status
   // of `plan` is written. Sets status.goodput in it if the status is written anyway.
   void look(const api::TrainingJob& job, const plan::Observed& observed, plan::Plan& plan,
@@ -26,8 +32,11 @@ class Ledgers {
   // The number of finished jobs that are kept, the newest ones.
   static constexpr size_t kMostFinished = 1000;
 
+  // Counts the end of a job, once `status`, which says it, is written.
+  void told(const api::TrainingJob& job, const api::JobStatus& status);
+
   // Forgets a job that is gone.
-  void forget(const std::string& key);
+  void forget(const std::string& key, Moment ticks);
 
   struct Job {
     std::string name_space, name;
@@ -36,23 +45,30 @@ class Ledgers {
   };
   // Calls `show` with each job that is not forgotten, one after the other.
   void each(const std::function<void(const Job& job)>& show) const;
-  // Returns the seconds of all jobs since this process began, by namespace.
-  std::map<std::string, TimeSpent> by_namespace() const;
+  // Returns what all jobs have used since this process began, by namespace. It never becomes less.
+  plan::UsageByNamespace by_namespace() const;
+  // Returns the same until now, also of jobs that were looked at before: what they have used since
+  // then may turn out to be another use.
+  plan::UsageByNamespace by_namespace(Moment ticks) const;
 
  private:
   struct Entry {
     Job job;
     std::string uid;
+    int gpus = 0;
     Moment counted;
     api::Time until;  // the wall clock's time of `counted`
   };
+  void finish(const api::TrainingJob& job, const api::JobStatus& status) MUSTER_REQUIRES(mutex_);
+  void close(const Entry& entry, double elapsed, const std::string& state) MUSTER_REQUIRES(mutex_);
   void keep_finished(const std::string& key) MUSTER_REQUIRES(mutex_);
   static Entry begin(const api::TrainingJob& job, api::Time now, Moment ticks);
 
   mutable Mutex mutex_;
   std::map<std::string, Entry> jobs_ MUSTER_GUARDED_BY(mutex_);
   std::deque<std::string> finished_ MUSTER_GUARDED_BY(mutex_);  // keys, the oldest first
-  std::map<std::string, TimeSpent> by_namespace_ MUSTER_GUARDED_BY(mutex_);
+  std::optional<api::Time> begin_ MUSTER_GUARDED_BY(mutex_);
+  plan::UsageByNamespace by_namespace_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::controller

@@ -126,9 +126,14 @@ std::optional<double> share_of_steps(const TimeSpent& spent) {
   return std::clamp(steps / wanted, 0.0, 1.0);
 }
 
-Json JobLedger::json(api::Time now) const {
+TimeSpent JobLedger::spent_after(double elapsed) const {
   TimeSpent all = spent_;
-  all[use_] += pending_;
+  all[use_] += pending_ + std::max(0.0, elapsed);
+  return all;
+}
+
+Json JobLedger::json(api::Time now) const {
+  const TimeSpent all = spent_after(0);
   Json json = {{"seconds", all.json()}, {"use", name_of(use_)}, {"until", api::format_time(now)}};
   if (const auto share = share_of_steps(all)) json["share"] = std::round(*share * 1e4) / 1e4;
   if (!process_.empty()) {

@@ -40,6 +40,8 @@ class JobLedger {
   void advance(double elapsed, TimeUse use, const std::optional<ProcessLedger>& leader);
 
   const TimeSpent& spent() const { return spent_; }
+  // Returns the same, if the job goes on as it does now for so many seconds more.
+  TimeSpent spent_after(double elapsed) const;
   TimeUse use() const { return use_; }
   // Returns status.goodput. `now` is written as the time until which everything is counted.
   Json json(api::Time now) const;

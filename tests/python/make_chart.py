@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what follows from the chart: the table of values in charts/muster/README.md, from the comments in
-values.yaml, and deploy/muster.yaml, which is the chart rendered with its defaults. With --check it writes nothing
+"""Writes the version of Muster, which CMakeLists.txt has, to charts/muster/Chart.yaml; and what follows from the chart:
+the table of values in charts/muster/README.md, from the comments in values.yaml, and deploy/muster.yaml, which is the
+chart rendered with its defaults. With --check it writes nothing
 and fails if either is not current; ctest runs that.
 
     tests/python/make_chart.py [--check] [--helm HELM]
@@ -55,6 +56,11 @@ def table():
     return "".join(lines)
 
 
+def chart():
+    [version] = re.findall(r"^project\(muster VERSION ([0-9.]+) ", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
+    return re.sub(r"(?m)^(version|appVersion): .*$", rf"\1: {version}", (CHART / "Chart.yaml").read_text())
+
+
 def readme():
     text = (CHART / "README.md").read_text()
     return re.sub(r"(?s)(<!-- values -->\n).*(?=<!-- end of values -->)", lambda match: match[1] + table(), text)
@@ -73,7 +79,10 @@ def main():
     parser.add_argument("--helm", default=ROOT / "build/tools/helm")
     options = parser.parse_args()
     stale = 0
-    for path, text in ((CHART / "README.md", readme()), (ROOT / "deploy/muster.yaml", manifests(options.helm))):
+    documents = {CHART / "Chart.yaml": chart, CHART / "README.md": readme,
+                 ROOT / "deploy/muster.yaml": lambda: manifests(options.helm)}
+    for path, make in documents.items():
+        text = make()
         before = path.read_text() if path.exists() else ""
         if before == text:
             continue
@@ -84,7 +93,7 @@ def main():
             print("\n".join(list(difference)[:40]), file=sys.stderr)
         else:
             path.write_text(text)
-    print(f"chart: 2 documents looked at, {stale} not current")
+    print(f"chart: {len(documents)} documents looked at, {stale} not current")
     return 1 if options.check and stale else 0
 
 

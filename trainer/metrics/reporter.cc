@@ -239,6 +239,7 @@ std::string Reporter::metrics_text() const {
   std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
   for (prometheus::MetricFamily& family : process_metrics(impl_->labels))
     families.push_back(std::move(family));
+  families.push_back(build_info("muster-trainer", MUSTER_VERSION, impl_->labels));
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -97,6 +97,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get]
+{{- /* Of which version it is. */}}
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  resourceNames: [trainingjobs.muster.dev]
+  verbs: [get]
 {{- end }}
 {{- end }}
 

@@ -48,6 +48,14 @@ int scale_cluster_job(const ClusterAccess& cluster, const std::string& name, int
 int checkpoint_cluster_job(const ClusterAccess& cluster, const std::string& name,
                            const CheckpointOptions& options);
 
+struct UsageOptions {
+  std::string name = "muster-usage";  // of the ConfigMap, in the operator's namespace
+  std::string month;                  // "2026-11"; empty: all that are kept
+  std::string output = "text";        // or json or yaml
+};
+// Prints what the jobs of each namespace have used, as the operator's leader has counted it.
+int show_usage(const ClusterAccess& cluster, const UsageOptions& options);
+
 struct ClusterLogOptions {
   std::string job;
   std::vector<std::string> replicas;  // "worker", "worker-1"; empty: all

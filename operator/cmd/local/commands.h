@@ -55,8 +55,8 @@ int stop_job(const std::filesystem::path& directory, bool now);
 int convert_files(const std::vector<std::filesystem::path>& files,
                   const std::filesystem::path& output);
 
-// Prints the CustomResourceDefinition of TrainingJob, as YAML or JSON.
-int print_definition(bool json);
+// Prints the CustomResourceDefinition of TrainingJob, as YAML or JSON, with this version of Muster.
+int print_definition(const std::string& version, bool json);
 
 // Replaces this process by `muster-trainer <command> <arguments>`. If the argument of --checkpoint
 // is in a job's directory (or is one), relative paths of data are read as the job read them.

@@ -6,8 +6,9 @@
 
 namespace muster::cmd {
 
-int print_definition(bool json) {
-  const Json definition = api::custom_resource_definition();
+int print_definition(const std::string& version, bool json) {
+  Json definition = api::custom_resource_definition();
+  definition["metadata"]["annotations"]["muster.dev/version"] = version;
   if (json) {
     print(stdout, "{}\n", definition.dump(2));
   } else {

@@ -59,6 +59,18 @@ void write_states(std::ostream& out, const Views& jobs, api::Time now) {
           for (const auto& job : jobs)
             if (job->step) add(labels_of(*job), static_cast<double>(*job->step));
         });
+  write(out, "muster_job_eta_seconds",
+        "Seconds until the last step of a TrainingJob, as its status has them.",
+        [&](const auto& add) {
+          for (const auto& job : jobs)
+            if (job->eta) add(labels_of(*job), *job->eta);
+        });
+  write(out, "muster_job_deadline_timestamp_seconds",
+        "Unix time at which activeDeadlineSeconds of a TrainingJob have passed.",
+        [&](const auto& add) {
+          for (const auto& job : jobs)
+            if (job->deadline) add(labels_of(*job), seconds_between({}, *job->deadline));
+        });
   write(
       out, "muster_job_end",
       "1 for a TrainingJob that has finished within the last hour, with the reason.",
@@ -107,9 +119,9 @@ void write_times(std::ostream& out, const controller::Ledgers& ledgers) {
       out, "muster_namespace_time_seconds_total",
       "Seconds that the TrainingJobs of a namespace have spent since this process leads, by use.",
       [&](const auto& add) {
-        for (const auto& [name_space, spent] : ledgers.by_namespace())
+        for (const auto& [name_space, usage] : ledgers.by_namespace())
           for (const TimeUseName& use : time_uses())
-            add({{"namespace", name_space}, {"use", use.name}}, spent[use.use]);
+            add({{"namespace", name_space}, {"use", use.name}}, usage.spent[use.use]);
       },
       prometheus::MetricType::Counter);
 }

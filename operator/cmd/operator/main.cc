@@ -82,6 +82,10 @@ void add_flags(CLI::App& app, Flags& flags) {
   OperatorOptions& options = flags.options;
   add_server_flags(app, flags);
   add_lease_flags(app, flags);
+  app.add_option("--usage-name", options.usage_name,
+                 "ConfigMap, in the Lease's namespace, that keeps what jobs have used")
+      ->check(is_name, "NAME")
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "Jobs reconciled at the same time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();

@@ -84,7 +84,9 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
       leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})),
       ready_(gauges(registry, "muster_operator_ready",
                     "1 once this process has seen all jobs, pods and services")
-                 .Add({})) {
+                 .Add({})),
+      definition_(gauges(registry, "muster_crd_info",
+                         "1, with the version of the CustomResourceDefinition of TrainingJob")) {
   using Count = kube::TfJobReconciler::Count;
   for (const auto& [count, word] : std::map<Count, std::string>{{Count::created, "created"},
                                                                 {Count::deleted, "deleted"},
@@ -117,6 +119,13 @@ void OperatorMetrics::count_tfjob(kube::TfJobReconciler::Count count,
   const prometheus::Labels labels = {{"job_namespace", name_space}, {"framework", "tensorflow"}};
   for (const auto& [other, family] : tfjobs_) family->Add(labels);
   tfjobs_.at(count)->Add(labels).Increment();
+}
+
+void OperatorMetrics::set_definition(const std::string& version) {
+  prometheus::Gauge* const before = shown_definition_;
+  shown_definition_ = version.empty() ? nullptr : &definition_.Add({{"version", version}});
+  if (shown_definition_ != nullptr) shown_definition_->Set(1);
+  if (before != nullptr && before != shown_definition_) definition_.Remove(before);
 }
 
 void OperatorMetrics::began(const std::string& key, std::chrono::milliseconds waited) {

@@ -31,6 +31,8 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   // Counts TFJobs as the training-operator does, so that its users' dashboards continue to work.
   void count_tfjob(kube::TfJobReconciler::Count count, const std::string& name_space);
 
+  // Shows the version of the CustomResourceDefinition; "": it is not known. Called by one thread.
+  void set_definition(const std::string& version);
   void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
   // Sets the metrics that show the current state (not counts of events). Call this before the
   // registry is read.
@@ -57,10 +59,12 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   prometheus::Histogram& first_step_;
   prometheus::Gauge& leading_;
   prometheus::Gauge& ready_;
+  prometheus::Family<prometheus::Gauge>& definition_;
   Mutex mutex_;
   // Start of each pass, by key.
   std::map<std::string, Clock::time_point> under_way_ MUSTER_GUARDED_BY(mutex_);
   uint64_t taken_ MUSTER_GUARDED_BY(mutex_) = 0;  // number of jobs taken from the queue
+  prometheus::Gauge* shown_definition_ = nullptr;
 };
 
 }  // namespace muster::cmd

@@ -8,18 +8,23 @@
 
 #include "common/program/log.h"
 #include "common/program/process_metrics.h"
+#include "common/threads/pause.h"
 #include "operator/api/status.h"
 #include "operator/cmd/operator/job_metrics.h"
+#include "operator/kube/cluster/definition_version.h"
 #include "operator/kube/pods/names.h"
 
 namespace muster::cmd {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kPollers = 4;
 constexpr std::chrono::milliseconds kBetweenFinished{1};
 // Longest time until a worker looks for work again.
 constexpr std::chrono::milliseconds kIdle{1000};
+constexpr std::chrono::minutes kBetweenDefinitions{5};
 constexpr const char* kComponent = "muster-operator";
 
 void report_trouble(const controller::Controller::Trouble& trouble) {
@@ -165,7 +170,9 @@ void OperatorProcess::serve() {
 std::string OperatorProcess::metrics_text() {
   metrics_.update(controller_.waiting(), ready());
   std::ostringstream out;
-  for (const auto& families : {registry_.Collect(), process_metrics()})
+  const std::vector<prometheus::MetricFamily> build = {
+      build_info("muster-operator", MUSTER_VERSION)};
+  for (const auto& families : {registry_.Collect(), process_metrics(), build})
     prometheus::TextSerializer().Serialize(out, families);
   // Only of the leader, so that sums over all operators count each job once.
   if (acts_)
@@ -194,6 +201,13 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
 // its job.
 void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
+  const api::Time begin = cluster_.now();
+  controller_.ledgers().count_from(begin);
+  usage_.emplace(transport_, environment().leads,
+                 kube::ObjectName{options_.lease.name_space, options_.usage_name}, cluster_.jobs(),
+                 kube::UsageRecord::Counting{
+                     begin, [this] { return controller_.ledgers().by_namespace(Clock::now()); },
+                     [this] { return cluster_.now(); }});
   acts_ = true;
   // Finished jobs need little work, and there may be very many of them: the other jobs go first.
   api::Time turn = cluster_.now();
@@ -214,6 +228,15 @@ void OperatorProcess::work(controller::Controller& controller, WorkSignal& signa
     // Another worker's pass may add a job for a later time; the signal is not raised for it.
     signal.wait(seen, std::min(next.value_or(kIdle), kIdle), stop);
   }
+}
+
+// Its version changes when somebody upgrades, or forgets to.
+void OperatorProcess::watch_definition(const std::stop_token& stop) {
+  // In some namespaces only, an operator may not look at it.
+  if (!options_.namespaces.empty()) return;
+  const kube::Client client(transport_);
+  do metrics_.set_definition(kube::definition_version(client));
+  while (pause_for(kBetweenDefinitions, stop));
 }
 
 bool OperatorProcess::run(const std::stop_token& stop) {
@@ -240,11 +263,15 @@ bool OperatorProcess::run(const std::stop_token& stop) {
     workers.emplace_back(
         [this](const std::stop_token& end) { work(tfjob_controller_, tfjob_work_, end); });
   }
+  workers.emplace_back([this](const std::stop_token& end) { usage_->run(end); });
+  workers.emplace_back([this](const std::stop_token& end) { watch_definition(end); });
   Mutex mutex;
   MutexLock lock(mutex);
   StoppableConditionVariable over;
   over.wait(lock, lost_.get_token(), [] { return false; });
   for (std::jthread& worker : workers) worker.request_stop();
+  workers.clear();
+  if (stop.stop_requested()) usage_->try_to_write();
   return stop.stop_requested();
 }
 

@@ -16,6 +16,7 @@
 #include "operator/kube/api/lease.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/cluster/kube_cluster.h"
+#include "operator/kube/cluster/usage_record.h"
 #include "operator/kube/kueue/queued_cluster.h"
 #include "operator/kube/tfjob/tfjob_reconciler.h"
 
@@ -27,6 +28,8 @@ struct OperatorOptions {
   std::string http_address;             // "host:port" of /metrics, /healthz, /readyz; empty: none
   bool elects_leader = true;            // false: this process always leads
   kube::LeaseSettings lease;
+  // The ConfigMap, in the namespace of the lease, that keeps what jobs have used.
+  std::string usage_name = "muster-usage";
   kube::KubeCluster::Settings cluster;
   bool kueue = false;                      // jobs may wait in queues of Kueue
   kube::TfJobReconciler::Settings tfjobs;  // which TFJobs run, beside TrainingJobs
@@ -85,6 +88,7 @@ class OperatorProcess {
   void begin_to_act();
   static void work(controller::Controller& controller, WorkSignal& signal,
                    const std::stop_token& stop);
+  void watch_definition(const std::stop_token& stop);
 
   const OperatorOptions options_;
   prometheus::Registry& registry_;
@@ -98,6 +102,7 @@ class OperatorProcess {
   kube::KubeCluster cluster_;
   kube::QueuedCluster queued_;
   controller::Controller controller_;
+  std::optional<kube::UsageRecord> usage_;  // once this process leads
   kube::TfJobReconciler tfjobs_;
   controller::Controller tfjob_controller_;
   std::vector<std::unique_ptr<kube::Mirror>> parts_;  // mirrors of single namespaces

@@ -48,6 +48,9 @@ Resource services() {
 Resource secrets() {
   return {"", "v1", "secrets", "Secret"};
 }
+Resource config_maps() {
+  return {"", "v1", "configmaps", "ConfigMap"};
+}
 Resource events() {
   return {"", "v1", "events", "Event"};
 }
@@ -56,6 +59,9 @@ Resource leases() {
 }
 Resource deployments() {
   return {"apps", "v1", "deployments", "Deployment"};
+}
+Resource custom_resource_definitions() {
+  return {"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"};
 }
 Resource tfjobs() {
   return {"kubeflow.org", "v1", "tfjobs", "TFJob"};

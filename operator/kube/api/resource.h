@@ -25,9 +25,11 @@ struct Resource {
 Resource pods();
 Resource services();
 Resource secrets();
+Resource config_maps();
 Resource events();
 Resource leases();
 Resource deployments();
+Resource custom_resource_definitions();
 Resource training_jobs();  // muster.dev/v1alpha1
 Resource tfjobs();         // kubeflow.org/v1
 

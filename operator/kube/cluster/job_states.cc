@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operator/api/overview.h"
+#include "operator/plan/draft.h"
 
 namespace muster::kube {
 
@@ -27,16 +28,24 @@ void JobStates::note(const Job& job, const api::JobStatus& status, api::Time now
   ++entry.state->second;
   const bool was_finished = std::exchange(entry.finished, finished);
   if (!finished) {
-    entry.view = std::make_shared<JobView>(view_of(job.name_space, job.name, job.created, status));
+    entry.view = view_of_job(job, status);
     return;
   }
   if (was_finished) return;
   entry.view = nullptr;
   const api::Time ended = status.completion_time.value_or(end->last_transition);
   if (now - ended >= kShowsEnds) return;
-  entry.view = std::make_shared<JobView>(view_of(job.name_space, job.name, job.created, status));
+  entry.view = view_of_job(job, status);
   shown_ends_.emplace(ended, job.uid);
   hide_old_ends(now);
+}
+
+std::shared_ptr<const JobView> JobStates::view_of_job(const Job& job,
+                                                      const api::JobStatus& status) {
+  auto view = std::make_shared<JobView>(view_of(job.name_space, job.name, job.created, status));
+  if (job.active_deadline_seconds && status.start_time && view->end_reason.empty())
+    view->deadline = plan::later_by(*status.start_time, *job.active_deadline_seconds);
+  return view;
 }
 
 void JobStates::hide_old_ends(api::Time now) {

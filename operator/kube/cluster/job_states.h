@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ class JobStates {
   struct Job {
     std::string uid, name_space, name;
     api::Time created{};
+    std::optional<int64_t> active_deadline_seconds = {};
   };
   void note(const Job& job, const api::JobStatus& status, api::Time now);
   void forget(const std::string& job_uid);
@@ -47,6 +49,7 @@ class JobStates {
     bool finished = false;
     std::shared_ptr<const JobView> view;  // null: not shown
   };
+  static std::shared_ptr<const JobView> view_of_job(const Job& job, const api::JobStatus& status);
   void hide_old_ends(api::Time now) MUSTER_REQUIRES(mutex_);
 
   mutable Mutex mutex_;

@@ -85,6 +85,7 @@ JobView view_of(const std::string& name_space, const std::string& name, api::Tim
   note_waiting(view, created, status);
   note_replicas(view, status);
   if (const int64_t step = integer_or(status.progress, "step", -1); step >= 0) view.step = step;
+  if (const double eta = number_or(status.progress, "etaSeconds", -1); eta >= 0) view.eta = eta;
   return view;
 }
 

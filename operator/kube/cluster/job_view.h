@@ -27,6 +27,8 @@ struct JobView {
   api::Time waits_since{};
   std::map<api::Role, Replicas> replicas;
   std::optional<int64_t> step;  // of status.progress; a job that is no training of ours has none
+  std::optional<double> eta;    // seconds until its last step, of status.progress
+  std::optional<api::Time> deadline;  // when runPolicy.activeDeadlineSeconds has passed
   // Of a job that has finished: the reason of its end, and the exit code of the replica that has
   // ended it, if one has.
   std::string end_reason;

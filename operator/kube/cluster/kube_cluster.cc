@@ -67,7 +67,13 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
   if (environment_.job_changed) environment_.job_changed(meta.key());
   if (after != nullptr) {
     const Json job = after->json();
-    if (is_ours(job)) note(meta, api::to_job_status(member(job, "status")));
+    if (is_ours(job)) {
+      const Json& policy = member(member(job, "spec"), "runPolicy");
+      std::optional<int64_t> deadline;
+      if (given(policy, "activeDeadlineSeconds"))
+        deadline = integer_or(policy, "activeDeadlineSeconds", 0);
+      note(meta, deadline, api::to_job_status(member(job, "status")));
+    }
   }
   const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
                     before->meta.generation == after->meta.generation &&
@@ -81,8 +87,10 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
   environment_.wake(meta.key(), now());
 }
 
-void KubeCluster::note(const ObjectMeta& job, const api::JobStatus& status) {
-  states_.note({job.uid, job.name_space, job.name, job.created.value_or(now())}, status, now());
+void KubeCluster::note(const ObjectMeta& job, std::optional<int64_t> deadline_seconds,
+                       const api::JobStatus& status) {
+  const api::Time created = job.created.value_or(now());
+  states_.note({job.uid, job.name_space, job.name, created, deadline_seconds}, status, now());
 }
 
 void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
@@ -282,7 +290,8 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
   WriteOptions options;
   options.subresource = "status";
   jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options).text));
-  if (before && before->meta.uid == job.uid) note(before->meta, status);
+  if (before && before->meta.uid == job.uid)
+    note(before->meta, job.run_policy.active_deadline_seconds, status);
   if (environment_.job_changed) environment_.job_changed(key_of(job));
 }
 

@@ -74,7 +74,8 @@ class KubeCluster final : public cluster::Cluster {
   void hand_on_request(const api::TrainingJob& job, const std::vector<Pod>& pods);
   void keep_belongings(const api::TrainingJob& job, plan::Observed& observed);
   void write_status(const api::TrainingJob& job, const api::JobStatus& status);
-  void note(const ObjectMeta& job, const api::JobStatus& status);
+  void note(const ObjectMeta& job, std::optional<int64_t> deadline_seconds,
+            const api::JobStatus& status);
   void count(const api::TrainingJob& job, const api::JobStatus& status);
   bool is_wanted(const api::TrainingJob& job) const;
 

@@ -64,5 +64,16 @@ TEST(ProcessMetrics, HaveTheLabelsThatAreAskedFor) {
   }
 }
 
+TEST(ProcessMetrics, HaveTheVersionOfTheProgram) {
+  const prometheus::MetricFamily info = build_info("muster-trainer", "0.1.0", {{"role", "ps"}});
+  EXPECT_EQ(info.name, "muster_build_info");
+  ASSERT_EQ(info.metric.size(), 1u);
+  EXPECT_EQ(info.metric[0].gauge.value, 1);
+  std::map<std::string, std::string> labels;
+  for (const auto& label : info.metric[0].label) labels[label.name] = label.value;
+  EXPECT_EQ(labels, (std::map<std::string, std::string>{
+                        {"program", "muster-trainer"}, {"role", "ps"}, {"version", "0.1.0"}}));
+}
+
 }  // namespace
 }  // namespace muster

@@ -34,6 +34,8 @@ class LedgersTest : public testing::Test {
     if (writes) ++plan.status.restarts;
     if (ends_) plan.status.completion_time = now_;
     ledgers_->look(job_, observed_, plan, now_, ticks_);
+    if (!is_written_) return;
+    ledgers_->told(job_, plan.status);
     if (plan.status != job_.status) job_.status = plan.status;
   }
   // Another process of the operator looks from now on.
@@ -46,7 +48,10 @@ class LedgersTest : public testing::Test {
   api::Time now_{1000s};
   Ledgers::Moment ticks_{50s};
   std::chrono::milliseconds jump_{0};  // how far the wall clock is set
+  plan::Usage used() const { return ledgers_->by_namespace(ticks_).at("lab"); }
+
   bool ends_ = false;
+  bool is_written_ = true;
 };
 
 TEST_F(LedgersTest, CountFromTheJobsCreation) {
@@ -122,10 +127,65 @@ TEST_F(LedgersTest, ShowJobsAndSumsOfNamespaces) {
     ++jobs;
   });
   EXPECT_EQ(jobs, 1);
-  EXPECT_EQ(ledgers_->by_namespace().at("lab").total(), 10);
-  ledgers_->forget("lab/mnist");
+  EXPECT_EQ(ledgers_->by_namespace().at("lab").spent.total(), 10);
+  ledgers_->forget("lab/mnist", ticks_);
   ledgers_->each([](const Ledgers::Job&) { FAIL(); });
-  EXPECT_EQ(ledgers_->by_namespace().at("lab").total(), 10);
+  EXPECT_EQ(ledgers_->by_namespace().at("lab").spent.total(), 10);
+}
+
+TEST_F(LedgersTest, SumsCountAnEndOnceHoweverOftenItIsWritten) {
+  look(5s, TimeUse::queued);
+  is_written_ = false;
+  ends_ = true;
+  look(5s, TimeUse::stopping);
+  look(5s, TimeUse::stopping);
+  EXPECT_EQ(used().ended, (std::map<std::string, int64_t>()));
+  is_written_ = true;
+  look(5s, TimeUse::stopping);
+  look(5s, TimeUse::stopping);
+  EXPECT_EQ(used().ended, (std::map<std::string, int64_t>{{"Pending", 1}}));
+  EXPECT_EQ(used().spent.total(), 20);
+}
+
+TEST_F(LedgersTest, SumsCountAnEndWhoseAnswerWasLost) {
+  look(5s, TimeUse::queued);
+  is_written_ = false;
+  ends_ = true;
+  look(5s, TimeUse::stopping);
+  job_.status.completion_time = now_;
+  look(5s, TimeUse::stopping);
+  look(5s, TimeUse::stopping);
+  EXPECT_EQ(used().ended, (std::map<std::string, int64_t>{{"Pending", 1}}));
+  EXPECT_EQ(used().spent.total(), 10);
+}
+
+TEST_F(LedgersTest, SumsHaveWhatIsNotLookedAtYetAndJobsThatAreDeleted) {
+  job_.replicas[api::Role::worker].pod_template = {
+      {"spec", {{"containers", {{{"resources", {{"limits", {{"nvidia.com/gpu", 4}}}}}}}}}}};
+  look(5s, TimeUse::queued);
+  look(5s, TimeUse::starting);
+  ticks_ += 7s;
+  EXPECT_EQ(used().spent[TimeUse::queued], 5);
+  EXPECT_EQ(used().spent[TimeUse::starting], 5 + 7);
+  EXPECT_EQ(used().gpu_seconds, (5 + 7) * 4);
+  EXPECT_EQ(ledgers_->by_namespace().at("lab").spent.total(), 10);
+  ledgers_->forget("lab/mnist", ticks_);
+  EXPECT_EQ(ledgers_->by_namespace().at("lab").spent.total(), 17);
+  EXPECT_EQ(used().ended, (std::map<std::string, int64_t>{{plan::kDeleted, 1}}));
+}
+
+TEST_F(LedgersTest, SumsBeginWhereTheLeaderDoes) {
+  look(3s, TimeUse::queued);
+  look(10s, TimeUse::suspended);
+  another_operator();
+  now_ += 20s;
+  ticks_ += 20s;
+  ledgers_->count_from(now_);
+  look(2s, TimeUse::suspended);
+  EXPECT_EQ(spent().total(), 35);
+  EXPECT_DOUBLE_EQ(used().spent.total(), 2);
+  look(5s, TimeUse::starting);
+  EXPECT_DOUBLE_EQ(used().spent.total(), 7);
 }
 
 TEST_F(LedgersTest, KeepTheNewestOfThoseThatHaveEnded) {

@@ -209,7 +209,8 @@ Response FakeApiServer::update(const Route& route, const Json& object) {
   }
   const std::string trouble = trouble_in_status(member(object, "status"));
   if (!trouble.empty()) return refuse(422, "Invalid", trouble);
-  const std::string part = route.subresource.empty() ? "spec" : route.subresource;
+  const std::string content = route.plural == "configmaps" ? "data" : "spec";
+  const std::string part = route.subresource.empty() ? content : route.subresource;
   Json updated = *found;
   updated[part] = object[part];
   if (part == "spec") {

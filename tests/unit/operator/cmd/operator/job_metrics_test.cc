@@ -70,6 +70,19 @@ TEST_F(JobMetricsTest, NameWhatAJobWaitsFor) {
   EXPECT_THAT(text(), HasSubstr(name + "\"new\",cause=\"Starting\"} 300\n"));
 }
 
+TEST_F(JobMetricsTest, NameADeadlineAndWhenTheJobWillEnd) {
+  api::JobStatus status;
+  status.progress = {{"step", 7}, {"etaSeconds", 600.5}};
+  kube::JobStates::Job job{"1", "lab", "mnist", kScraped, 3600};
+  states_.note(job, status, kScraped);
+  EXPECT_THAT(text(), Not(HasSubstr("muster_job_deadline"))) << "it has not begun";
+  status.start_time = api::Time{1000s};
+  states_.note(job, status, kScraped);
+  const std::string labels = "{namespace=\"lab\",trainingjob=\"mnist\"}";
+  EXPECT_THAT(text(), HasSubstr("muster_job_deadline_timestamp_seconds" + labels + " 4600\n"));
+  EXPECT_THAT(text(), HasSubstr("muster_job_eta_seconds" + labels + " 600.5\n"));
+}
+
 TEST_F(JobMetricsTest, NameTheEndOfAJobAndItsExitCode) {
   api::JobStatus status;
   status.conditions = {true_condition("Failed", "PermanentExitCode"),
@@ -99,7 +112,7 @@ TEST_F(JobMetricsTest, NameWhatTheTimeWasSpentOn) {
   const std::string name = "muster_namespace_time_seconds_total{namespace=\"lab\",use=";
   EXPECT_THAT(text(), HasSubstr(name + "\"pulling\"} 7\n"));
   EXPECT_THAT(text(), HasSubstr(name + "\"computing\"} 0\n"));
-  ledgers_.forget("lab/mnist");
+  ledgers_.forget("lab/mnist", {});
   EXPECT_THAT(text(), Not(HasSubstr("muster_job_time_seconds_total")));
 }
 

@@ -154,7 +154,10 @@ TEST(OperatorProcess, AsksOnlyInTheNamespacesItIsGiven) {
   Api api([&](const HttpApi::Message& message) -> std::optional<HttpApi::Reply> {
     const std::string path = message.target.substr(0, message.target.find('?'));
     const std::lock_guard lock(mutex);
-    if (message.method == "GET" && path.find("/leases/") == std::string::npos) lists.insert(path);
+    if (message.method == "GET" &&
+        !path.starts_with("/apis/coordination.k8s.io/v1/namespaces/system/") &&
+        path != "/api/v1/namespaces/system/configmaps/muster-usage")
+      lists.insert(path);
     return std::nullopt;
   });
   OperatorOptions both = options("a");
@@ -172,12 +175,20 @@ TEST(OperatorProcess, AsksOnlyInTheNamespacesItIsGiven) {
 
 TEST(OperatorProcess, ItsMetricsAreWhatTheReferenceSays) {
   Api api;
+  api.with([](auto& server) {
+    server.put({{"apiVersion", "apiextensions.k8s.io/v1"},
+                {"kind", "CustomResourceDefinition"},
+                {"metadata",
+                 {{"name", "trainingjobs.muster.dev"},
+                  {"annotations", {{"muster.dev/version", "0.0.1"}}}}}});
+  });
   Running muster(api, options("a"));
   api.submit("mnist");
   ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
   const std::string job = "{namespace=\"lab\",trainingjob=\"mnist\",";
   ASSERT_TRUE(eventually(
       [&] { return muster.shows("muster_job_replicas_wanted" + job + "role=\"worker\"} 1"); }));
+  ASSERT_TRUE(eventually([&] { return muster.shows("muster_crd_info{version=\"0.0.1\"} 1"); }));
   EXPECT_TRUE(muster.shows("muster_job_state" + job + "state=\"Pending\"} 1"));
   EXPECT_TRUE(muster.shows("muster_job_restarts" + job + "role=\"worker\"} 0"));
   EXPECT_TRUE(muster.shows("muster_jobs{namespace=\"lab\",state=\"Failed\"} 0"));
@@ -190,7 +201,8 @@ TEST(OperatorProcess, ItsMetricsAreWhatTheReferenceSays) {
   }
   // What other jobs have.
   const std::set<std::string> others = {"muster_job_step", "muster_job_end",
-                                        "muster_tfjob_refused"};
+                                        "muster_job_eta_seconds", "muster_tfjob_refused",
+                                        "muster_job_deadline_timestamp_seconds"};
   for (const auto& [name, shape] : documented) {
     const bool is_trainers = name.starts_with("muster_trainer_") ||
                              name.starts_with("training_operator_") || others.contains(name);
@@ -280,6 +292,37 @@ TEST(OperatorProcess, LooksAtAllThatIsThereWhenItBeginsToLead) {
       });
     });
   })) << "the pods of a job that has gone are let go";
+}
+
+plan::UsageTotals usage(HttpApi& api) {
+  return api.with([](auto& server) {
+    if (!server.has("configmaps", "muster-usage")) return plan::UsageTotals();
+    return plan::UsageTotals::of(server.object("configmaps", "muster-usage")["data"]);
+  });
+}
+
+TEST(OperatorProcess, KeepsWhatJobsHaveUsedOverATakeover) {
+  Api api;
+  {
+    Running first(api, options("a"));
+    ASSERT_TRUE(eventually([&] { return usage(api).until.has_value(); }));
+    api.submit("mnist");
+    ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
+    EXPECT_TRUE(first.stop());
+  }
+  const plan::UsageTotals before = usage(api);
+  ASSERT_EQ(before.months().size(), 1u);
+  const plan::Usage lab = before.months().begin()->second.at("lab");
+  EXPECT_GT(lab.spent.total(), 0);
+  EXPECT_TRUE(lab.ended.empty());
+  Running second(api, options("b"));
+  EXPECT_TRUE(eventually([&] { return usage(api).write != before.write; }));
+  api.with([](auto& server) { server.remove("trainingjobs", "mnist"); });
+  EXPECT_TRUE(eventually([&] { return second.shows("workqueue_depth{name=\"trainingjob\"} 0"); }));
+  EXPECT_TRUE(second.stop());
+  const plan::Usage after = usage(api).months().begin()->second.at("lab");
+  EXPECT_GT(after.spent.total(), lab.spent.total());
+  EXPECT_EQ(after.gpu_seconds, 0);
 }
 
 TEST(OperatorProcess, LeadsWithoutAnElection) {
