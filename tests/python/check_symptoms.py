@@ -16,7 +16,7 @@ SOURCES = ["operator/plan/*.cc", "operator/plan/*.h", "operator/local/local_clus
            "operator/kube/kueue/*.cc", "operator/kube/tfjob/*.cc", "operator/api/overview.cc", "operator/api/disruption.h",
            "operator/cmd/local/run_loop.cc", "operator/cmd/cluster/job_wait.cc"]
 # Kinds of objects, values of their fields, and what only other programs read.
-OTHERS = set("""Chief Created Evaluator FailureTarget False Master NetworkPolicy NoReservation Node NodeFailures PodDisruptionBudget
+OTHERS = set("""Chief Created Deleted Evaluator FailureTarget False Master NetworkPolicy NoReservation Node NodeFailures PodDisruptionBudget
     PodsReady PriorityClass QuotaReserved Recovered Requeued ResourceFlavor SandboxChanged SuccessCriteriaMet TFJob TrainingJob True
     WaitForRecovery WaitForStart Warning Worker Workload WorkloadPriorityClass""".split())
 
