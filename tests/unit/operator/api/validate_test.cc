@@ -145,7 +145,8 @@ TEST(Validate, RefusesWhatTheSchemaForbids) {
            "onExitCodes[0]"},
           {{{"spec.failurePolicy.rules", "[{onExitCodes: [1]}]"}}, "rules[0].action"},
           {{{"spec.training.learningRate", "1"}},
-           "spec.training.learningRate: did you mean learningRateSchedule? Expected one of the fields"},
+           "spec.training.learningRate: did you mean learningRateSchedule? Expected one of the "
+           "fields"},
           {{{"spec.training.batchSize", "0"}}, "job.yaml (--set): spec.training.batchSize"},
           {{{"spec.training.epochs", "null"}},
            "spec.training: expected exactly one of epochs, steps"},
