@@ -185,10 +185,13 @@ plan::Observed LocalCluster::observe(const api::TrainingJob&) {
 // in the results.
 std::optional<plan::ProcessLedger> LocalCluster::ledger_of(Json progress,
                                                            const Json& results) const {
-  const bool is_over = std::ranges::any_of(replicas_, [this](const Replica& replica) {
-    const ObservedReplica& seen = replica.seen;
-    return plan::leads(job_, seen.role, seen.index) && seen.phase == Phase::succeeded;
-  });
+  bool is_over = false, lives = false;
+  for (const Replica& replica : replicas_) {
+    if (!plan::leads(job_, replica.seen.role, replica.seen.index)) continue;
+    is_over = is_over || replica.seen.phase == Phase::succeeded;
+    lives = lives || is_live(replica.seen);
+  }
+  if (!is_over && !lives) return std::nullopt;
   if (is_over) {
     if (!progress.is_object()) progress = Json::object();
     progress.update(

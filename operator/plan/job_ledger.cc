@@ -17,10 +17,13 @@ constexpr double kSilence = 15;
 constexpr std::array kSteps = {TimeUse::computing, TimeUse::input, TimeUse::communication,
                                TimeUse::slowest};
 
-// Whether only a process of the leading replica can say that the time is spent on this.
+// What the cluster shows; all other uses are told by a process.
+constexpr std::array kOfCluster = {TimeUse::queued,   TimeUse::unschedulable, TimeUse::pulling,
+                                   TimeUse::starting, TimeUse::lost,          TimeUse::suspended,
+                                   TimeUse::stopping, TimeUse::unknown};
+
 bool is_told_by_process(TimeUse use) {
-  return use == TimeUse::joining || use == TimeUse::restoring || use == TimeUse::evaluating ||
-         use == TimeUse::checkpoint || std::ranges::find(kSteps, use) != kSteps.end();
+  return std::ranges::find(kOfCluster, use) == kOfCluster.end();
 }
 
 // Whether the leading replica waits for its group because of this.

@@ -48,8 +48,10 @@ TEST(Ledger, OfAJobThatWasKilledAndInterruptedAddsUpToTheTimeOfItsRuns) {
     await_file(job.directory() / "checkpoints" / "checkpoint");
     ::kill(job.pid_of("run", "chief-0"), SIGKILL);
     run->await_output("chief-0 ended");
-    while (TimeSpent::of(job.state()["status"]["goodput"]["seconds"])[TimeUse::lost] == 0)
+    while (TimeSpent::of(job.state()["status"]["goodput"]["seconds"])[TimeUse::lost] == 0) {
+      ASSERT_FALSE(run->has_ended()) << (run->wait(), run->output());
       ::poll(nullptr, 0, 20);
+    }
     run->signal(SIGINT);
     EXPECT_EQ(run->wait(), 128 + SIGINT) << run->output();
   }

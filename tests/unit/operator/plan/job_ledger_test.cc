@@ -95,14 +95,16 @@ TEST(JobLedger, StepsThatWereLostAreComputedAgain) {
 }
 
 TEST(JobLedger, BetweenTwoProcessesTheFirstWasLost) {
-  JobLedger ledger;
-  Process first("a");
-  first.spends(TimeUse::computing, 10, 100);
-  ledger.advance(10, TimeUse::starting, first.answer());
-  Process second("b", 100);
-  second.spends(TimeUse::computing, 1, 10);
-  ledger.advance(3, TimeUse::starting, second.answer());
-  EXPECT_EQ(ledger.spent()[TimeUse::lost], 2);
+  for (const TimeUse use : {TimeUse::computing, TimeUse::joining, TimeUse::exporting}) {
+    JobLedger ledger;
+    Process first("a");
+    first.spends(use, 10, 100);
+    ledger.advance(10, TimeUse::starting, first.answer());
+    Process second("b", 100);
+    second.spends(TimeUse::restoring, 1);
+    ledger.advance(3, TimeUse::starting, second.answer());
+    EXPECT_EQ(ledger.spent()[TimeUse::lost], 2) << name_of(use);
+  }
 }
 
 TEST(JobLedger, WhatHoldsTheGroupUpHasItsName) {
