@@ -147,15 +147,15 @@ void ShardPolicy::supersede(uint64_t session, uint64_t sequence, Answers& answer
   answer.session = session;
   answer.header.status = Status::superseded;
   answer.header.sequence = sequence;
-  answer.header.generation = shard_.generation();
+  answer.header.generation = shard.generation();
 }
 
 ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence,
                                              const compute::LossSums& sums) const {
   Answer answer;
   answer.session = session;
-  answer.header.generation = shard_.generation();
-  answer.header.step = shard_.step();
+  answer.header.generation = shard.generation();
+  answer.header.step = shard.step();
   answer.header.sequence = sequence;
   answer.header.sums = sums;
   answer.values = Answer::Values::current;

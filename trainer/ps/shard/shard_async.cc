@@ -30,28 +30,28 @@ class Asynchronous final : public ShardPolicy {
             Answers& answers) override {
     Session* const session = attend(id, header);
     if (!session) return;
-    const uint64_t staleness = shard_.step() - session->seen;
-    ++counts_.pushes;
-    counts_.staleness += staleness;
-    counts_.most_staleness = std::max(counts_.most_staleness, staleness);
-    if (shard_.shape().shard == 0 && shard_.shape().shards > 1)
+    const uint64_t staleness = shard.step() - session->seen;
+    ++counts.pushes;
+    counts.staleness += staleness;
+    counts.most_staleness = std::max(counts.most_staleness, staleness);
+    if (shard.shape().shard == 0 && shard.shape().shards > 1)
       session->last = header.ticket;
     else
       note_done(header.ticket);
     ForwardUpdate update;
-    update.set_step(shard_.step());
-    update.set_schedule_step(shard_.shape().shard == 0 ? shard_.step() : header.step);
+    update.set_step(shard.step());
+    update.set_schedule_step(shard.shape().shard == 0 ? shard.step() : header.step);
     update.set_ticket(header.ticket);
     set_sums(*update.mutable_sums(), header.sums);
-    update.set_next_ticket(tickets_.next());
+    update.set_next_ticket(tickets.next());
     update.mutable_done()->Add(done_.begin(), done_.end());
     done_.clear();
     const std::span copies(&buffers.parameters, buffers.parameters.empty() ? 0 : 1);
-    const bool delivered = apply_(update, {&buffers.gradients, 1}, copies) && !copies.empty();
+    const bool delivered = apply(update, {&buffers.gradients, 1}, copies) && !copies.empty();
     for (compute::LossSums& sums : unseen_) sums += header.sums;
     ++session->clock;
     session->working = false;
-    counts_.held_back += shard_.shape().shard == 0 && ahead(*session);
+    counts.held_back += shard.shape().shard == 0 && ahead(*session);
     answer({id, header.sequence, header.rank},
            delivered ? Answer::Values::delivered : Answer::Values::current, answers);
     serve_waiting(answers);
@@ -66,7 +66,7 @@ class Asynchronous final : public ShardPolicy {
   void detach(uint64_t id, Answers& answers) override {
     std::erase_if(waiting_, [&](const Request& request) { return request.session == id; });
     sessions_.erase(id);
-    tickets_.release(id);
+    tickets.release(id);
     serve_waiting(answers);
   }
 
@@ -110,8 +110,8 @@ class Asynchronous final : public ShardPolicy {
   }
 
   void note_done(uint64_t ticket) {
-    tickets_.done(ticket);
-    if (shard_.log().mode() != StandbyLog::Mode::off) done_.push_back(ticket);
+    tickets.done(ticket);
+    if (shard.log().mode() != StandbyLog::Mode::off) done_.push_back(ticket);
   }
 
   // The session begins at the slowest member's clock, and takes the place of the session that had
@@ -125,38 +125,38 @@ class Asynchronous final : public ShardPolicy {
       alone = false;
       if (other.rank != rank) continue;
       other.working = false;
-      tickets_.release(other_id);
+      tickets.release(other_id);
     }
   }
 
   void answer(const Request& request, Answer::Values values, Answers& answers) {
-    if (!shard_.settled()) return waiting_.push_back(request);
+    if (!shard.settled()) return waiting_.push_back(request);
     Session& session = sessions_[request.session];
     Answer answer =
         ShardPolicy::make_answer(request.session, request.sequence, unseen_[request.rank]);
     answer.values = values;
     const bool assigned =
-        shard_.shape().shard > 0 || assign(request.session, session, answer.header);
+        shard.shape().shard > 0 || assign(request.session, session, answer.header);
     // If the member's last work may be missing on other shards, the member is told to ask again
     // instead of waiting.
     if (!assigned && !session.last) return waiting_.push_back(request);
-    session.seen = shard_.step();
+    session.seen = shard.step();
     if (assigned) unseen_[request.rank] = {};
     answers.push_back(std::move(answer));
   }
 
   // Assigns work, or answers that there will be none. Returns false if neither is possible yet.
   bool assign(uint64_t id, Session& session, ReplyHeader& header) {
-    if (!ahead(session)) header.ticket = tickets_.take(id);
+    if (!ahead(session)) header.ticket = tickets.take(id);
     session.working = header.ticket.has_value();
-    header.finished = !header.ticket && tickets_.finished();
+    header.finished = !header.ticket && tickets.finished();
     return header.ticket || header.finished;
   }
 
   bool ahead(const Session& session) const {
     return bounded_ && std::ranges::any_of(sessions_, [&](const auto& other) {
              return other.second.working && session.clock > other.second.clock &&
-                    session.clock - other.second.clock > shard_.shape().max_staleness;
+                    session.clock - other.second.clock > shard.shape().max_staleness;
            });
   }
 

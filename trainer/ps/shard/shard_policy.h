@@ -33,10 +33,10 @@ class ShardPolicy {
   };
 
   explicit ShardPolicy(Access access)
-      : shard_(access.shard),
-        counts_(access.counts),
-        tickets_(access.tickets),
-        apply_(std::move(access.apply)),
+      : shard(access.shard),
+        counts(access.counts),
+        tickets(access.tickets),
+        apply(std::move(access.apply)),
         update_(access.update) {}
   virtual ~ShardPolicy() = default;
   virtual bool lockstep() const { return false; }  // see Shard::lockstep(); never changes
@@ -71,7 +71,7 @@ class ShardPolicy {
     return copied;
   }
   // Counts a repeated push. `same`: its content is the same, as far as is known.
-  void count_repeated(bool same) { ++(same ? counts_.duplicates : counts_.conflicting); }
+  void count_repeated(bool same) { ++(same ? counts.duplicates : counts.conflicting); }
   // Whether the sums are the same to the bit; a NaN equals itself.
   static bool same(const compute::LossSums& a, const compute::LossSums& b) {
     const auto same_bits = [](double one, double other) {
@@ -83,10 +83,10 @@ class ShardPolicy {
   // Returns an answer with the current parameters.
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
 
-  const Shard& shard_;
-  Shard::Counts& counts_;
-  Tickets& tickets_;
-  const decltype(Access::apply) apply_;
+  const Shard& shard;
+  Shard::Counts& counts;
+  Tickets& tickets;
+  const decltype(Access::apply) apply;
 
  private:
   ShardUpdate& update_;

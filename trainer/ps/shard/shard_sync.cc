@@ -48,7 +48,7 @@ class Synchronous final : public ShardPolicy {
 
   void push(uint64_t session, const PushHeader& header, const Buffers& buffers,
             Answers& answers) override {
-    if (header.step != shard_.step()) return answer_late(session, header, answers);
+    if (header.step != shard.step()) return answer_late(session, header, answers);
     Pending& pending = pending_[header.rank];
     if (follows()) {
       answers.push_back(make_answer(session, header.sequence, {}));
@@ -72,10 +72,10 @@ class Synchronous final : public ShardPolicy {
   }
 
   void pull(uint64_t session, const PushHeader& header, Answers& answers) override {
-    const uint64_t step = shard_.step();
-    Answer answer = make_answer(session, header.sequence, shard_.committed());
+    const uint64_t step = shard.step();
+    Answer answer = make_answer(session, header.sequence, shard.committed());
     if (header.newest || header.step == step) return answer_settled(std::move(answer), answers);
-    if (header.step + 1 == step && !shard_.previous().empty()) {
+    if (header.step + 1 == step && !shard.previous().empty()) {
       answer.values = Answer::Values::previous;
       answer.header.step = header.step;
       answer.header.contributors.reset();
@@ -105,10 +105,10 @@ class Synchronous final : public ShardPolicy {
     const size_t first = answers.size();
     for (Answer& answer : std::exchange(held_, {})) answers.push_back(std::move(answer));
     const size_t end = answers.size();
-    const uint64_t before = shard_.step();
+    const uint64_t before = shard.step();
     if (!pending_.empty()) commit_if_due(answers);
     // The parameters that were current for these answers are the previous ones now.
-    for (size_t i = first; i < end && shard_.step() != before; ++i)
+    for (size_t i = first; i < end && shard.step() != before; ++i)
       if (answers[i].values == Answer::Values::current)
         answers[i].values = Answer::Values::previous;
   }
@@ -135,7 +135,7 @@ class Synchronous final : public ShardPolicy {
   bool same(compute::ConstPlacedFloats one, compute::ConstPlacedFloats other) const {
     compute::Floats copies[2];
     const std::span<const float> a = readable(one, copies[0]), b = readable(other, copies[1]);
-    if (!shard_.shape().bfloat16) return std::ranges::equal(as_bytes(a), as_bytes(b));
+    if (!shard.shape().bfloat16) return std::ranges::equal(as_bytes(a), as_bytes(b));
     const host::Arithmetic& arithmetic = host::arithmetic();
     const auto rounded = [&](std::span<const float> values) {
       std::vector<uint16_t> bits(values.size());
@@ -146,7 +146,7 @@ class Synchronous final : public ShardPolicy {
   }
   using ShardPolicy::same;
 
-  bool follows() const { return shard_.shape().backup_workers > 0 && shard_.shape().shard > 0; }
+  bool follows() const { return shard.shape().backup_workers > 0 && shard.shape().shard > 0; }
 
   static void leave(std::vector<Waiter>& waiters, uint64_t session) {
     std::erase_if(waiters, [&](const Waiter& waiter) { return waiter.session == session; });
@@ -174,22 +174,22 @@ class Synchronous final : public ShardPolicy {
 
   // Gives an answer that shows the last update: at once, or when the update is settled.
   void answer_settled(Answer answer, Answers& answers) {
-    (shard_.settled() ? answers : held_).push_back(std::move(answer));
+    (shard.settled() ? answers : held_).push_back(std::move(answer));
   }
 
   // Answers a push of another step than ours.
   void answer_late(uint64_t session, const PushHeader& header, Answers& answers) {
-    Answer answer = make_answer(session, header.sequence, shard_.committed());
-    if (header.step > shard_.step()) {  // computed on parameters that this shard does not have
+    Answer answer = make_answer(session, header.sequence, shard.committed());
+    if (header.step > shard.step()) {  // computed on parameters that this shard does not have
       answer.header.status = Status::superseded;
       answer.values = Answer::Values::none;
-      ++counts_.superseded;
-    } else if (header.step + 1 == shard_.step() &&
-               (shard_.shape().backup_workers == 0 || contributed_[header.rank])) {
+      ++counts.superseded;
+    } else if (header.step + 1 == shard.step() &&
+               (shard.shape().backup_workers == 0 || contributed_[header.rank])) {
       const std::optional<LossSums>& committed = pending_[header.rank].committed;
       count_repeated(!committed || same(*committed, header.sums));
     } else {
-      ++counts_.stale;
+      ++counts.stale;
     }
     if (follows()) answer.values = Answer::Values::none;
     answer_settled(std::move(answer), answers);
@@ -199,7 +199,7 @@ class Synchronous final : public ShardPolicy {
   // are impossible.
   bool choose(uint64_t session, const PushHeader& header, Answers& answers) {
     const size_t members = pending_.size();
-    const size_t backups = std::min<size_t>(shard_.shape().backup_workers, members - 1);
+    const size_t backups = std::min<size_t>(shard.shape().backup_workers, members - 1);
     const Contributors& found = header.contributors;
     const bool possible =
         found[0] && found.count() + backups >= members && (found >> members).none();
@@ -211,7 +211,7 @@ class Synchronous final : public ShardPolicy {
     answer.values = Answer::Values::none;
     answer.header.status = Status::rejected;
     answer.header.message =
-        possible ? "expected the contributors to step " + std::to_string(shard_.step()) +
+        possible ? "expected the contributors to step " + std::to_string(shard.step()) +
                        " that were named before, found others"
                  : "expected " + std::to_string(members - backups) + " to " +
                        std::to_string(members) + " contributors with rank 0, found " +
@@ -226,12 +226,12 @@ class Synchronous final : public ShardPolicy {
       return chosen_.any();
     }
     const auto present = static_cast<size_t>(std::ranges::count(pending_, true, &Pending::present));
-    const uint32_t backups = shard_.shape().backup_workers;
+    const uint32_t backups = shard.shape().backup_workers;
     return present + backups >= pending_.size() && (backups == 0 || pending_[0].present);
   }
 
   void commit_if_due(Answers& answers) {
-    if (complete() && shard_.settled()) commit(answers);
+    if (complete() && shard.settled()) commit(answers);
   }
 
   // Makes the update from all pushes that have come or were chosen, and answers all members.
@@ -245,30 +245,30 @@ class Synchronous final : public ShardPolicy {
       Pending& pending = pending_[rank];
       pending.committed.reset();
       if (!pending.present || (follows() && !chosen_[rank])) {
-        ++counts_.left_out;
+        ++counts.left_out;
         continue;
       }
       pending.committed = pending.sums;
-      if (shard_.shape().backup_workers > 0) contributed_[rank] = true;
+      if (shard.shape().backup_workers > 0) contributed_[rank] = true;
       sums += pending.sums;
       gradients_.push_back(pending.gradients);
       for (const Waiter& waiter : pending.waiters)
         if (!waiter.parameters.empty()) copies_.push_back(waiter.parameters);
     }
-    update.set_step(shard_.step());
-    update.set_schedule_step(shard_.step());
+    update.set_step(shard.step());
+    update.set_schedule_step(shard.step());
     update.set_ticket(pending_[0].ticket);
     set_sums(*update.mutable_sums(), sums);
-    const bool applied = apply_(update, gradients_, copies_);
+    const bool applied = apply(update, gradients_, copies_);
     for (const Pending& pending : pending_)
       for (const Waiter& waiter : pending.waiters) {
-        Answer answer = make_answer(waiter.session, waiter.sequence, shard_.committed());
+        Answer answer = make_answer(waiter.session, waiter.sequence, shard.committed());
         if (applied && !waiter.parameters.empty()) answer.values = Answer::Values::delivered;
         answer_settled(std::move(answer), answers);
       }
     forget_pending();
     for (const Waiter& waiter : std::exchange(waiting_, {}))
-      answer_settled(make_answer(waiter.session, waiter.sequence, shard_.committed()), answers);
+      answer_settled(make_answer(waiter.session, waiter.sequence, shard.committed()), answers);
   }
 
   std::vector<Pending> pending_;  // by rank
