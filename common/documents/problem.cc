@@ -9,7 +9,7 @@ namespace muster {
 std::string Problem::text() const {
   std::string line = where.empty() ? "" : where + ": ";
   if (!path.empty()) line += shown_path() + ": ";
-  // What was probably meant comes first, because the list of what is possible may be long.
+  // The suggestion comes first, because the list of what is possible may be long.
   const bool is_meant = hint.starts_with("did you mean");
   line += (is_meant ? hint + " Expected " : "expected ") + expected + ", found " + found;
   if (!hint.empty() && !is_meant) line += "; " + hint;

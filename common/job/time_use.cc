@@ -11,27 +11,27 @@ namespace muster {
 namespace {
 
 constexpr auto kNames = std::to_array<TimeUseName>({
-    {TimeUse::queued, "queued", "waiting in a queue, for a quota or for the rest of its gang"},
-    {TimeUse::unschedulable, "unschedulable", "waiting for a node with room"},
-    {TimeUse::pulling, "pulling", "pulling images and creating containers"},
-    {TimeUse::starting, "starting", "starting processes"},
-    {TimeUse::joining, "joining", "waiting until the group is complete"},
-    {TimeUse::restoring, "restoring", "reading a checkpoint"},
-    {TimeUse::computing, "computing", "computing steps that count"},
-    {TimeUse::recomputing, "recomputing", "computing steps again that were lost"},
-    {TimeUse::input, "input", "waiting for batches of data"},
-    {TimeUse::communication, "communication", "exchanging gradients and parameters"},
-    {TimeUse::slowest, "slowest", "waiting for the slowest member"},
-    {TimeUse::checkpoint, "checkpoint", "copying the state for a checkpoint"},
-    {TimeUse::storage, "storage", "waiting for storage that is full or does not answer"},
-    {TimeUse::evaluating, "evaluating", "evaluating within the training"},
-    {TimeUse::final_evaluation, "finalEvaluation", "evaluating the final state"},
-    {TimeUse::exporting, "exporting", "writing the final checkpoint, the model and the results"},
-    {TimeUse::lost, "lost", "replacing a replica or a node that was lost"},
-    {TimeUse::suspended, "suspended", "suspended or preempted"},
-    {TimeUse::hanging, "hanging", "without a sign of life"},
-    {TimeUse::stopping, "stopping", "ending replicas"},
-    {TimeUse::unknown, "unknown", "unknown, because no operator looked"},
+    {TimeUse::queued, "queued"},
+    {TimeUse::unschedulable, "unschedulable"},
+    {TimeUse::pulling, "pulling"},
+    {TimeUse::starting, "starting"},
+    {TimeUse::joining, "joining"},
+    {TimeUse::restoring, "restoring"},
+    {TimeUse::computing, "computing"},
+    {TimeUse::recomputing, "recomputing"},
+    {TimeUse::input, "input"},
+    {TimeUse::communication, "communication"},
+    {TimeUse::slowest, "slowest"},
+    {TimeUse::checkpoint, "checkpoint"},
+    {TimeUse::storage, "storage"},
+    {TimeUse::evaluating, "evaluating"},
+    {TimeUse::final_evaluation, "finalEvaluation"},
+    {TimeUse::exporting, "exporting"},
+    {TimeUse::lost, "lost"},
+    {TimeUse::suspended, "suspended"},
+    {TimeUse::hanging, "hanging"},
+    {TimeUse::stopping, "stopping"},
+    {TimeUse::unknown, "unknown"},
 });
 static_assert(kNames.size() == static_cast<size_t>(TimeUse::unknown) + 1);
 
@@ -75,7 +75,7 @@ TimeSpent TimeSpent::since(const TimeSpent& earlier) const {
 
 Json TimeSpent::json() const {
   Json json = Json::object();
-  for (const auto& [use, name, meaning] : kNames)
+  for (const auto& [use, name] : kNames)
     if (const double seconds = std::round((*this)[use] * 1e3) / 1e3; seconds > 0)
       json[name] = seconds;
   return json;
@@ -84,7 +84,7 @@ Json TimeSpent::json() const {
 TimeSpent TimeSpent::of(const Json& json) {
   constexpr double kMost = 1e10;  // three centuries
   TimeSpent spent;
-  for (const auto& [use, name, meaning] : kNames) {
+  for (const auto& [use, name] : kNames) {
     const double seconds = number_or(json, name, 0);
     if (std::isfinite(seconds)) spent[use] = std::clamp(seconds, 0.0, kMost);
   }

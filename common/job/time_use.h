@@ -10,7 +10,8 @@
 
 namespace muster {
 
-// What a second of a job's life is spent on. Each second has exactly one use.
+// A use names what a second of a job's life is spent on. Each second has exactly one use;
+// docs/concepts/goodput.md says what each means.
 enum class TimeUse {
   queued,
   unschedulable,
@@ -37,8 +38,7 @@ enum class TimeUse {
 
 struct TimeUseName {
   TimeUse use;
-  const char* name;     // in status.goodput, /progress and labels of metrics
-  const char* meaning;  // for people, without a verb: "waits for a queue, a quota or its gang"
+  const char* name;  // in status.goodput, /progress and labels of metrics
 };
 
 // Returns the names of all uses, in the order of the enum.

@@ -31,19 +31,20 @@ TimeSpent TimeLedger::spent_until(Clock::time_point now) const {
   return spent;
 }
 
+void TimeLedger::count_until(Clock::time_point now) {
+  spent_ = spent_until(now);
+  since_ = now;
+}
+
 TimeUse TimeLedger::change(TimeUse use) {
   const MutexLock lock(mutex_);
-  const auto now = Clock::now();
-  spent_[use_] += std::chrono::duration<double>(now - since_).count();
-  since_ = now;
+  count_until(Clock::now());
   return std::exchange(use_, use);
 }
 
 void TimeLedger::move(TimeUse from, TimeUse to, double seconds) {
   const MutexLock lock(mutex_);
-  const auto now = Clock::now();
-  spent_ = spent_until(now);
-  since_ = now;
+  count_until(Clock::now());
   const double moved = std::clamp(seconds, 0.0, spent_[from]);
   spent_[from] -= moved;
   spent_[to] += moved;

@@ -34,6 +34,7 @@ class TimeLedger {
  private:
   using Clock = std::chrono::steady_clock;
   TimeSpent spent_until(Clock::time_point now) const MUSTER_REQUIRES(mutex_);
+  void count_until(Clock::time_point now) MUSTER_REQUIRES(mutex_);
 
   const std::string process_;
   mutable Mutex mutex_;

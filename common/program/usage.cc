@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-// What other programs call our commands.
+// The names that other programs give to our commands.
 constexpr std::pair<const char*, const char*> kOtherNames[] = {
     {"train", "run"},    {"start", "run"}, {"apply", "submit"},    {"create", "submit"},
     {"get", "list"},     {"ls", "list"},   {"describe", "status"}, {"check", "validate"},

@@ -17,7 +17,7 @@ constexpr double kSilence = 15;
 constexpr std::array kSteps = {TimeUse::computing, TimeUse::input, TimeUse::communication,
                                TimeUse::slowest};
 
-// What the cluster shows; all other uses are told by a process.
+// The cluster shows these uses; a process tells all others.
 constexpr std::array kOfCluster = {TimeUse::queued,   TimeUse::unschedulable, TimeUse::pulling,
                                    TimeUse::starting, TimeUse::lost,          TimeUse::suspended,
                                    TimeUse::stopping, TimeUse::unknown};

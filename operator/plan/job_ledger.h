@@ -9,7 +9,7 @@
 
 namespace muster::plan {
 
-// What the job's leading replica says of its own time in an answer of /progress.
+// The job's leading replica says this of its own time in an answer of /progress.
 struct ProcessLedger {
   std::string process;  // a name that no other process has
   TimeUse use = TimeUse::unknown;
@@ -24,9 +24,9 @@ struct ProcessLedger {
   static std::optional<ProcessLedger> of(const Json& answer);
 };
 
-// What each second of a job was spent on, from its creation on. The time between two calls of
-// advance() is split by what the leading replica's process says of it; what is left is spent as the
-// earlier call said. So the sum is the time since the creation, whatever was killed in between.
+// Counts what each second of a job was spent on, from its creation on. The time between two calls
+// of advance() is split by what the leading replica's process says of it; what is left is spent as
+// the earlier call said. So the sum is the time since the creation, whatever was killed in between.
 class JobLedger {
  public:
   JobLedger() = default;

@@ -11,7 +11,7 @@
 
 namespace muster::plan {
 
-// What jobs have used.
+// Sums up what jobs have used.
 struct Usage {
   TimeSpent spent;
   double gpu_seconds = 0;  // GPUs that the jobs want, times seconds neither queued nor suspended

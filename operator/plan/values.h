@@ -117,7 +117,7 @@ struct Plan {
   std::vector<Event> events;  // emitted only once the status is written
   std::optional<Time> look_again;
   bool remove_job = false;  // ttlSecondsAfterFinished has passed
-  // What the job's time is spent on from now on, as far as the cluster shows it.
+  // The use of the job's time from now on, as far as the cluster shows it.
   TimeUse use = TimeUse::unknown;
 };
 

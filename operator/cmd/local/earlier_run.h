@@ -9,7 +9,7 @@
 
 namespace muster::cmd {
 
-// What an earlier run of a job's directory means for the next one.
+// Says what an earlier run of a job's directory means for the next one.
 
 // Returns the state of an earlier run of the same directory, or a new one; `source.job` gets its
 // values.

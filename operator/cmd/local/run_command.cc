@@ -28,7 +28,7 @@ namespace {
 
 using local::JobDirectory;
 
-// What a run needs before the job's replicas start.
+// Holds what a run needs before the job's replicas start.
 class Preparation {
  public:
   explicit Preparation(const RunOptions& options)

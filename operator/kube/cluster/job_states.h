@@ -13,7 +13,7 @@
 
 namespace muster::kube {
 
-// What metrics say of our jobs. Thread-safe.
+// Keeps what metrics say of our jobs. Thread-safe.
 class JobStates {
  public:
   // How long, and of how many jobs, an end is shown.

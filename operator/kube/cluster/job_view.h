@@ -9,7 +9,7 @@
 
 namespace muster::kube {
 
-// What metrics say of one job.
+// Metrics say this of one job.
 struct JobView {
   struct Replicas {
     int wanted = 0;  // those that have not ended for good
@@ -29,7 +29,7 @@ struct JobView {
   std::optional<int64_t> step;  // of status.progress; a job that is no training of ours has none
   std::optional<double> eta;    // seconds until its last step, of status.progress
   std::optional<api::Time> deadline;  // when runPolicy.activeDeadlineSeconds has passed
-  // Of a job that has finished: the reason of its end, and the exit code of the replica that has
+  // A job that has finished has the reason of its end, and the exit code of the replica that has
   // ended it, if one has.
   std::string end_reason;
   std::optional<int> exit_code;

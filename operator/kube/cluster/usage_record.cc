@@ -21,7 +21,7 @@ void UsageRecord::write() {
   for (int i = 0; i < kTries; ++i)
     if (try_once()) return;
   throw Unavailable("ConfigMap " + name_.key() +
-                    ": expected to write it, found that others wrote " + "it at the same time " +
+                    ": expected to write it, found that others wrote it at the same time " +
                     std::to_string(kTries) + " times");
 }
 

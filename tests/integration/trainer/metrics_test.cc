@@ -15,7 +15,8 @@ using testing::HasSubstr;
 constexpr std::chrono::seconds kPatience(30);
 constexpr size_t kMost = 1 << 20;
 
-// What only other jobs have: those on GPUs, of a collective, with backup workers or second copies.
+// Returns whether only other jobs have the metric: those on GPUs, of a collective, with backup
+// workers or second copies.
 bool is_of_other_jobs(const std::string& name) {
   return name.starts_with("muster_trainer_gpu_") || name.starts_with("muster_trainer_group_");
 }

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// What a metric is, as docs/reference/metrics.md or the answer of /metrics says it.
+// Describes a metric as docs/reference/metrics.md or the answer of /metrics does.
 struct MetricShape {
   std::string type;
   std::set<std::string> labels;  // without those of the process, as role and index
