@@ -208,8 +208,10 @@ TEST(MetricName, EachIsInTheReferenceWithItsType) {
                                                             : "histogram";
     EXPECT_EQ(documented.at(name).type, type) << name;
   }
-  for (const auto& [name, shape] : documented)
-    if (name.starts_with("muster_trainer_")) EXPECT_TRUE(names.contains(name)) << name;
+  for (const auto& [name, shape] : documented) {
+    const bool is_mine = name.starts_with("muster_trainer_");
+    EXPECT_TRUE(!is_mine || names.contains(name)) << name;
+  }
 }
 
 TEST(MetricName, IsOneThatPrometheusTakes) {
