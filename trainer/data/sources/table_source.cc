@@ -45,7 +45,9 @@ std::string key_of(const spec::DataSource& source) {
   }
   key += fmt::format("{} {} {}\n", table.target.column, table.target.is_class,
                      static_cast<int>(table.target.transform));
-  if (table.trained_on != nullptr) key += key_of(*table.trained_on);
+  // With what a model keeps, the training data need not be there.
+  const bool has_decided = table.prepared.is_null() && table.trained_on != nullptr;
+  if (has_decided) key += key_of(*table.trained_on);
   return key;
 }
 

@@ -10,8 +10,8 @@
 
 namespace muster::data {
 
-// Returns the format of a file, "csv", "parquet", "arrow" or "numpy", by `format` or by the file's ending.
-// Throws Invalid for another ending.
+// Returns the format of a file, "csv", "parquet", "arrow" or "numpy", by `format` or by the file's
+// ending. Throws Invalid for another ending.
 std::string format_name(const std::filesystem::path& file, const spec::TableFormat& format);
 
 // Whether the ending of a file's name is one of a table.
