@@ -16,7 +16,7 @@ TARGET ?= run test
 SINCE ?=
 LINT_SECONDS ?=
 CMAKE_FLAGS ?=
-PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
+PROGRAMS ?= muster muster-trainer muster_tables muster-operator muster-supervisor
 NODES ?= 2
 WITHOUT ?=
 E2E ?= $(filter-out %/test_kueue.py $(WITHOUT), $(wildcard tests/e2e/test_*.py))
@@ -35,12 +35,14 @@ install:  ## Install the Debian packages that are missing
 programs:  ## Build the programs, without tests, into build/release; PROGRAMS="muster ..." for some
 	@deploy/setup/install.sh build
 	@mkdir -p build
+	@[ -s build/arrow/link.txt ] || rm -f build/arrow/link.txt  # once more, if Arrow could not be had
 	@[ -f build/release/build.ninja ] || cmake --preset release -DMUSTER_TESTS=OFF $(CMAKE_FLAGS) \
 	  >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS) --target $(PROGRAMS)
 
 build: install  ## Build a release into build/release: programs, tests, benchmarks
 	@mkdir -p build
+	@[ -s build/arrow/link.txt ] || rm -f build/arrow/link.txt
 	@cmake --preset release $(CMAKE_FLAGS) >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS)
 
@@ -48,13 +50,13 @@ images: programs  ## The operator's and the trainer's image, as build/images/*.t
 	@deploy/setup/install.sh packaging
 	@docker/build
 
-package: PROGRAMS = muster muster-trainer
+package: PROGRAMS = muster muster-trainer muster_tables
 package: programs  ## A Debian package of muster and muster-trainer, in build/release
 	@deploy/setup/install.sh packaging
 	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
 	@ls build/release/*.deb
 
-run: PROGRAMS = muster muster-trainer
+run: PROGRAMS = muster muster-trainer muster_tables
 run: programs  ## Train MNIST: one ps, a chief, a worker and an evaluator on this machine
 	build/release/bin/muster run examples/mnist-mlp.yaml
 

@@ -3,6 +3,12 @@
 include(GNUInstallDirs)
 
 install(TARGETS muster muster-trainer RUNTIME)
+# What muster-trainer opens if a job has tables, if it was built; with Apache Arrow and its licence.
+set(arrow ${CMAKE_SOURCE_DIR}/build/arrow)
+install(TARGETS muster_tables LIBRARY DESTINATION lib/muster OPTIONAL)
+install(DIRECTORY ${arrow}/pyarrow/ DESTINATION lib/muster OPTIONAL
+        FILES_MATCHING REGEX "/lib[^/]*\\.so\\.[0-9]+$" PATTERN include EXCLUDE)
+install(DIRECTORY ${arrow}/licenses/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/arrow OPTIONAL)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
 # muster_text(PROGRAM FILE DESTINATION ARGUMENT...): installs as FILE what `PROGRAM ARGUMENT...` prints.
@@ -29,4 +35,5 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${arrow}/pyarrow)
 include(CPack)

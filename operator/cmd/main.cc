@@ -54,7 +54,8 @@ class Program {
     add_scale();
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
-    add_trainer_command("predict", "What a model says about pictures, or about samples of its data",
+    add_trainer_command("predict",
+                        "What a model says about pictures, a table, or samples of its data",
                         "muster predict --checkpoint runs/mnist-mlp seven.png --draw drawn");
     add_submit();
     add_list();
@@ -63,7 +64,8 @@ class Program {
     add_delete();
     add_usage();
     add_convert();
-    add_trainer_command("data", "Make a data set", "muster data digits --output digits");
+    add_trainer_command("data", "Look at a table, have a manifest made for it, or make a data set",
+                        "muster data suggest sales.csv --target price --output job.yaml");
     add_render();
     add_crd();
     add_host();

@@ -50,6 +50,7 @@ ENDS = {
     "operator/cmd/main.cc": "the end of muster", "operator/local/guard.cc": "the end of the guard",
     "operator/local/hosts/agent.cc": "the end of the agent", "trainer/loop/guard.cc": "the end of muster-trainer",
     "operator/local/copy/copy_receiver.cc": "the sender is told",
+    "trainer/tables/arrow/arrow_table.cc": "the end of a library",
     "operator/local/hosts/each_host.cc": "the host is named",
     "operator/controller/controller.cc": "a bug with one job; the others go on",
     "operator/kube/http/exchange.cc": "the waiting caller throws it",

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/environment.h"
+#include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
 #include "common/program/output.h"
@@ -15,12 +16,13 @@
 #include "common/program/usage.h"
 #include "common/system/signals.h"
 #include "common/threads/heap.h"
+#include "trainer/cmd/data_commands.h"
 #include "trainer/cmd/output.h"
-#include "trainer/data/sources/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/group/identity.h"
 #include "trainer/loop/commands/on_samples.h"
 #include "trainer/loop/commands/predict_pictures.h"
+#include "trainer/loop/commands/predict_table.h"
 #include "trainer/loop/guard.h"
 #include "trainer/loop/roles/roles.h"
 
@@ -37,8 +39,8 @@ struct Options {
   std::string data = "test";
   std::vector<int64_t> indices;
   loop::PictureOptions pictures;
+  std::string key;  // of a table
   std::string shell;
-  data::DigitsOptions digits;
 };
 
 void print(const Json& json, const Options& options, std::string (*text)(const Json&)) {
@@ -53,6 +55,16 @@ int predict(Options options) {
     print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices,
                                    options.pictures.least_score),
           options, predictions_text);
+    return kSuccess;
+  }
+  if (loop::is_table(options.pictures.pictures.front())) {
+    if (options.pictures.pictures.size() > 1 || !options.output.empty())
+      throw Invalid("predict: expected one table, and no -o, for what it prints is CSV; found more",
+                    kUsage);
+    const std::string text = loop::predict_table(
+        options.checkpoint,
+        {options.pictures.pictures.front(), options.pictures.from, options.key});
+    std::fwrite(text.data(), 1, text.size(), stdout);
     return kSuccess;
   }
   if (options.output.empty()) options.output = "json";
@@ -114,15 +126,21 @@ CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const s
 
 CLI::App* add_predict_command(CLI::App& app, Options& options) {
   CLI::App* command = add_checkpoint_command(
-      app, "predict", "What a model says about pictures, or about samples of its data",
+      app, "predict", "What a model says about pictures, a table, or samples of its data",
       "seven.png --draw drawn", options);
   add_output(command, options, "text or json; of pictures json, else text");
-  CLI::Option* pictures = command->add_option("PICTURE", options.pictures.pictures,
-                                              "JPEG and PNG files, and folders of them; the result "
-                                              "is JSON where -o does not say otherwise");
+  CLI::Option* pictures = command->add_option(
+      "FILE", options.pictures.pictures,
+      "JPEG and PNG files, and folders of them; the result is JSON where -o does not say "
+      "otherwise. Or a table (.csv, .tsv, .txt, .parquet, .arrow, .feather, .npy, .npz); the "
+      "result is CSV");
+  command
+      ->add_option("--key", options.key,
+                   "Column of a table that stands beside the predictions (the number of the row)")
+      ->needs(pictures);
   command
       ->add_option("--index", options.indices,
-                   "Without pictures: numbers of samples of the data, from 0 (0)")
+                   "Without files: numbers of samples of the data, from 0 (0)")
       ->excludes(pictures);
   command
       ->add_option("--draw", options.pictures.drawn,
@@ -142,31 +160,6 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
   // `muster` passes the folder in which it was called.
   command->add_option("--called-in", options.pictures.from)->group("");
   return command;
-}
-
-CLI::App* add_digits_command(CLI::App& app, data::DigitsOptions& options) {
-  CLI::App* data = app.add_subcommand("data", "Make a data set");
-  data->require_subcommand(1);
-  CLI::App* digits = data->add_subcommand(
-      "digits",
-      "Make a set for detectors: digits of MNIST on canvases, with boxes, as TFRecords "
-      "and as COCO");
-  digits->add_option("--images", options.images, "IDX images of digits")
-      ->default_val("examples/data/mnist/train-images-idx3-ubyte.gz");
-  digits->add_option("--labels", options.labels, "Their IDX labels")
-      ->default_val("examples/data/mnist/train-labels-idx1-ubyte.gz");
-  digits->add_option("--output", options.output, "The folder to write to")->required();
-  const auto add_number = [digits](const char* option, uint64_t& number, const char* what) {
-    digits->add_option(option, number, what)->check(CLI::NonNegativeNumber)->capture_default_str();
-  };
-  add_number("--train", options.train, "Canvases for training");
-  add_number("--validation", options.validation, "Canvases for validation");
-  add_number("--size", options.size, "Height and width of a canvas, in pixels");
-  add_number("--most-digits", options.most_digits, "Digits of a canvas, at most");
-  add_number("--shards", options.shards, "TFRecord files for training");
-  digits->add_option("--seed", options.seed, "Seed of all random numbers")->capture_default_str();
-  digits->footer("Example:\n  " + app.get_name() + " data digits --output digits");
-  return digits;
 }
 
 // Commands for people log text, even if standard error is no terminal, unless JSON is asked for.
@@ -194,7 +187,7 @@ int run(int argc, char** argv) {
                                               "--data validation -o json", options);
   add_output(evaluate, options);
   CLI::App* predict = add_predict_command(app, options);
-  CLI::App* digits = add_digits_command(app, options.digits);
+  DataCommands data(app);
   CLI::App* completion =
       app.add_subcommand("completion", "Print the script that completes commands in a shell");
   completion->add_option("SHELL", options.shell, "The shell")
@@ -219,7 +212,7 @@ int run(int argc, char** argv) {
     std::fputs(text.c_str(), stdout);
     return kSuccess;
   }
-  const bool command = *evaluate || *predict || *digits;
+  const bool command = *evaluate || *predict || data.is_called();
   if (command || !options.standalone.empty()) setenv("MUSTER_LOG_FORMAT", "text", 0);
   log::initialize(program);
   loop::Tell tell;
@@ -234,13 +227,8 @@ int run(int argc, char** argv) {
           print(loop::evaluate_checkpoint(options.checkpoint, options.data), options, fields_text);
         } else if (*predict) {
           return cmd::predict(options);
-        } else if (*digits) {
-          data::make_digits(options.digits);
-          muster::print(stdout,
-                        "{}: {} canvases for training in {} shards, {} for validation; the same as "
-                        "COCO in coco/\n",
-                        options.digits.output.string(), options.digits.train, options.digits.shards,
-                        options.digits.validation);
+        } else if (data.is_called()) {
+          data.run();
         } else {
           return train(options);
         }

@@ -85,7 +85,12 @@ const spec::DataSource& source_of(const spec::DataSpec& data, const std::string&
 // Checks the headers of the files, so that a mismatch is reported with its line in the training.
 void check_files(const Training& training, const std::string& name) {
   const auto look_up = [&](const std::string& part, const spec::DataSource& source) {
-    auto facts = part == name || part == "train" ? data::look_at(source) : std::nullopt;
+    if (part != name && part != "train") return std::optional<spec::DataFacts>();
+    spec::DataSource looked_at = source;
+    // A model keeps what its training data have decided.
+    if (auto* table = std::get_if<spec::TableSource>(&looked_at.kind))
+      table->prepared = source_of(training.spec.data, part).table()->prepared;
+    auto facts = data::look_at(looked_at);
     if (facts && part != name && !facts->malformed.empty()) facts.reset();
     return facts;
   };

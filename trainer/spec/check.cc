@@ -102,7 +102,8 @@ class Checker {
       for (size_t i = 0; i < value.size(); ++i) check_paths(child_path(relative, i), value[i]);
     } else if (value.is_object()) {
       for (const auto& [key, field] : value.items())
-        if (key != "classes") check_paths(child_path(relative, key), field);
+        if (key != "classes" && key != "columns" && key != "target")
+          check_paths(child_path(relative, key), field);
     }
   }
 
@@ -170,11 +171,14 @@ class Checker {
     check_features(source, relative + ".syntheticClasses.shape");
     check_record_files(member(source, "tfRecord"), relative + ".tfRecord");
     check_keys(member(source, "tfRecord"), relative + ".tfRecord");
+    check_record_files(member(source, "table"), relative + ".table");
     const auto* loss = this->loss();
-    const LabelKind labels = string_or(member(source, "tfRecord"), "labels", "class") == "objects"
-                                 ? LabelKind::objects
-                                 : kind->label_kind;
-    if (!loss || labels == loss->labels) return;
+    if (!loss) return;
+    LabelKind labels = kind->label_kind;
+    if (string_or(member(source, "tfRecord"), "labels", "class") == "objects")
+      labels = LabelKind::objects;
+    if (given(source, "table")) labels = check_table(relative, *loss);
+    if (labels == loss->labels) return;
     report(relative, compute::words_of(loss->labels) + for_loss(*loss),
            labels == LabelKind::classes ? "a source with classes"
            : labels == LabelKind::floats
@@ -201,6 +205,19 @@ class Checker {
     const bool both = given(records, "files");
     if (both == given(records, "fileList"))
       report(relative, "either files or fileList", both ? "both" : "neither");
+  }
+
+  // Checks a table at `relative` and returns the kind of its labels: that of the training data's
+  // target.
+  LabelKind check_table(const std::string& relative, const compute::LossDescription& loss) {
+    const Json& train = member(member(member(training_, "data"), "train"), "table");
+    if (!train.is_object() && is_sound("data.train"))
+      report(relative + ".table", "a table as data.train too, which decides the features",
+             "another source there");
+    const bool classes = loss.labels == LabelKind::classes;
+    const std::string kind =
+        string_or(member(train, "target"), "kind", classes ? "class" : "number");
+    return kind == "class" ? LabelKind::classes : LabelKind::floats;
   }
 
   // Features with objects have fixed names, and the labels of objects begin at 1.
@@ -308,8 +325,12 @@ class Checker {
     const Json& train = member(member(training_, "data"), "train");
     if (string_or(train, "shard", "record") != "file" || !is_sound(relative)) return;
     const std::string policy = string_or(member(training_, "synchronization"), "policy", "sync");
-    if (is_sound("data.train.idx") && !given(train, "idx") && !given(train, "tfRecord")) {
-      report(relative, "record, for only idx and tfRecord have files", describe("file"));
+    const Json& table = member(train, "table");
+    const bool has_files = given(train, "idx") || given(train, "tfRecord") ||
+                           (table.is_object() && !bool_or(table, "mixed", false));
+    if (is_sound("data.train.idx") && !has_files) {
+      report(relative, "record, for only idx, tfRecord and a table that is not mixed have files",
+             describe("file"));
     } else if (is_sound("synchronization.policy") && policy != "sync") {
       report(relative, "record for the policy " + policy, describe("file"));
     }

@@ -124,6 +124,8 @@ DataSpec to_data(const Json& training, const compute::ModelSpec& model) {
   if (validation.is_object()) data.validation = to_source_for(model, validation, false);
   const Json& test = member(value, "test");
   if (test.is_object()) data.test = to_source_for(model, test, false);
+  for (auto* part : {&data.validation, &data.test})
+    if (*part) train_on(data.train, **part);
   data.drop_remainder = bool_or(training, "dropRemainder", false);
   return data;
 }
@@ -327,6 +329,11 @@ compute::ModelSpec to_model(const Json& value) {
 
 DataSource to_source_for(const compute::ModelSpec& model, const Json& value, bool shuffle) {
   DataSource source = to_source(value, shuffle);
+  if (auto* table = std::get_if<TableSource>(&source.kind)) {
+    const Json& target = member(member(value, "table"), "target");
+    if (!given(target, "kind"))
+      table->target.is_class = compute::describe(model.loss).labels == compute::LabelKind::classes;
+  }
   const auto* detector = std::get_if<compute::SsdLoss>(&model.loss);
   if (detector == nullptr) return source;
   if (auto* records = std::get_if<RecordSource>(&source.kind))

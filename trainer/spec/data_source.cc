@@ -76,7 +76,50 @@ RecordSource to_records(const Json& value) {
   return source;
 }
 
+Transform to_transform(const Json& value, const char* fallback) {
+  const std::string name = string_or(value, "transform", fallback);
+  if (name == "minMax") return Transform::min_max;
+  if (name == "log") return Transform::log;
+  return name == "none" ? Transform::none : Transform::standardize;
+}
+
+TableFeature to_feature(const Json& value) {
+  TableFeature feature;
+  feature.columns = strings_in(member(value, "columns"));
+  if (given(value, "kind")) feature.is_category = string_or(value, "kind", "") == "category";
+  feature.transform = to_transform(value, "standardize");
+  const std::string missing = string_or(value, "missing", "mean");
+  feature.missing = missing == "flag"       ? Missing::flag
+                    : missing == "constant" ? Missing::constant
+                                            : Missing::mean;
+  feature.constant = number_or(value, "constant", 0);
+  feature.most_values = integer_or(value, "mostValues", feature.most_values);
+  return feature;
+}
+
+TableSource to_table(const Json& value) {
+  TableSource source;
+  const Json& list = member(value, "fileList");
+  source.listed = list.is_array();
+  if (!source.listed) source.files.emplace_back(string_or(value, "files", ""));
+  for (const Json& file : list) source.files.emplace_back(file.get<std::string>());
+  source.format.name = string_or(value, "format", "");
+  if (const std::string text = string_or(value, "separator", ""); !text.empty())
+    source.format.separator = text[0];
+  source.format.decimal = string_or(value, "decimal", ".")[0];
+  source.format.header = bool_or(value, "header", true);
+  source.mixed = bool_or(value, "mixed", false);
+  for (const Json& feature : member(value, "features"))
+    source.features.push_back(to_feature(feature));
+  const Json& target = member(value, "target");
+  source.target.column = string_or(target, "column", "");
+  source.target.is_class = string_or(target, "kind", "class") == "class";
+  source.target.transform = to_transform(target, "none");
+  return source;
+}
+
 SourceKind to_kind(const Json& value) {
+  if (const Json& table = member(value, "table"); table.is_object()) return to_table(table);
   if (const Json& idx = member(value, "idx"); idx.is_object()) return to_idx(idx);
   if (const Json& linear = member(value, "syntheticLinear"); linear.is_object())
     return to_linear(linear);
@@ -113,6 +156,9 @@ std::optional<DataFacts> facts_of(const RecordSource& source) {
 std::optional<DataFacts> facts_of(const CocoSource& source) {
   return DataFacts{0, source.images.shape(), 0, "", "", {}};
 }
+std::optional<DataFacts> facts_of(const TableSource&) {
+  return std::nullopt;
+}
 
 using Path = std::filesystem::path;
 
@@ -146,6 +192,18 @@ std::vector<Path*> paths(RecordSource& source) {
 std::vector<Path*> paths(CocoSource& source) {
   return {&source.annotations, &source.folder};
 }
+std::vector<Path*> paths(TableSource& source) {
+  std::vector<Path*> paths;
+  for (Path& file : source.files) paths.push_back(&file);
+  return paths;
+}
+
+// Returns a name for messages about all files together.
+std::string name_of(const std::vector<Path>& files) {
+  std::vector<std::string> names;
+  for (const Path& file : files) names.push_back(file.string());
+  return muster::listed(names, 1);
+}
 
 }  // namespace
 
@@ -158,6 +216,7 @@ const std::vector<SourceWords>& source_words() {
       {"imageCsv", "imageSize", "", LabelKind::classes, "a list of images"},
       {"tfRecord", "imageSize", "", LabelKind::classes, "TFRecord files"},
       {"coco", "imageSize", "annotations", LabelKind::objects, "COCO annotations and their images"},
+      {"table", "", "", LabelKind::classes, "tables"},
   };
   return words;
 }
@@ -192,16 +251,31 @@ std::vector<Path> paths_of(const DataSource& source) {
 DataSource below(const Path& folder, DataSource source) {
   for (Path* path : std::visit([](auto& kind) { return paths(kind); }, source.kind))
     if (!path->empty()) *path = folder / *path;
+  auto* table = std::get_if<TableSource>(&source.kind);
+  if (table != nullptr && table->trained_on != nullptr)
+    table->trained_on = std::make_shared<DataSource>(below(folder, *table->trained_on));
   return source;
 }
 
+void train_on(const DataSource& train, DataSource& source) {
+  auto* table = std::get_if<TableSource>(&source.kind);
+  if (table != nullptr && train.table() != nullptr)
+    table->trained_on = std::make_shared<DataSource>(train);
+}
+
 std::string RecordSource::name() const {
-  std::vector<std::string> names;
-  for (const Path& file : files) names.push_back(file.string());
-  return muster::listed(names, 1);
+  return name_of(files);
 }
 
 std::string RecordSource::file_field(size_t file) const {
+  return listed ? "fileList[" + std::to_string(file) + "]" : "files";
+}
+
+std::string TableSource::name() const {
+  return name_of(files);
+}
+
+std::string TableSource::file_field(size_t file) const {
   return listed ? "fileList[" + std::to_string(file) + "]" : "files";
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -96,8 +97,55 @@ struct CocoSource {
   int64_t model_classes = 0;  // number of the detector's classes; 0: not known
 };
 
+// How a file of a table is read.
+struct TableFormat {
+  std::string name;    // csv, parquet, arrow or numpy; empty: by the file's ending
+  char separator = 0;  // 0: by the first line
+  char decimal = '.';  // or ','
+  bool header = true;  // whether the first line has the names of the columns
+};
+
+enum class Transform { standardize, min_max, log, none };
+enum class Missing { mean, constant, flag };
+
+// Columns that become features in the same way.
+struct TableFeature {
+  std::vector<std::string> columns;
+  std::optional<bool> is_category;  // nothing: columns of texts are
+  Transform transform = Transform::standardize;
+  Missing missing = Missing::mean;
+  double constant = 0;
+  int64_t most_values = 100;  // of a category, without the slot of unknown values
+};
+
+struct TableTarget {
+  std::string column;
+  bool is_class = true;  // false: a number
+  Transform transform = Transform::none;
+};
+
+struct DataSource;
+
+// The rows of CSV, Parquet, Arrow or NumPy files.
+struct TableSource {
+  std::vector<std::filesystem::path> files;  // files or patterns
+  bool listed = false;                       // whether the manifest has fileList
+  TableFormat format;
+  bool mixed = false;                  // whether the samples have a random order
+  std::vector<TableFeature> features;  // empty: all columns but the target
+  TableTarget target;
+  // Of data for evaluation: the training data, which decide the features, or what a model keeps of
+  // them (data::Preparation). Null for the training data themselves.
+  std::shared_ptr<const DataSource> trained_on;
+  Json prepared;
+
+  std::string name() const;  // for messages
+  // Returns the field of a file: "files", or "fileList[3]".
+  std::string file_field(size_t file) const;
+};
+
 using SourceKind = std::variant<IdxSource, LinearSource, ClassesSource, ImageFolderSource,
-                                ImageCsvSource, RecordSource, CocoSource>;
+                                ImageCsvSource, RecordSource, CocoSource, TableSource>;
 
 enum class SplitPart { first, rest };
 // How samples are divided among a group: all replicas take batches from one order of all samples,
@@ -120,6 +168,7 @@ struct DataSource {
 
   // Returns null for a source of another kind.
   const IdxSource* idx() const { return std::get_if<IdxSource>(&kind); }
+  const TableSource* table() const { return std::get_if<TableSource>(&kind); }
   // Returns null for a source whose samples are not decoded from images.
   const ImageSettings* images() const;
 };
@@ -158,6 +207,9 @@ std::optional<DataFacts> facts_by_manifest(const DataSource& source);
 
 // Returns the paths and patterns that the manifest names, in order.
 std::vector<std::filesystem::path> paths_of(const DataSource& source);
+
+// Gives data for evaluation the training data that decide their features, if both are tables.
+void train_on(const DataSource& train, DataSource& source);
 
 // Returns the source with its relative paths placed below `folder`.
 DataSource below(const std::filesystem::path& folder, DataSource source);

@@ -87,6 +87,7 @@ class Fit {
     const Json& value = member(member(training_, "data"), part);
     if (!value.is_object() || !problems_.is_whole(at(relative))) return;
     Found found{to_source_for(model_, value, part == "train"), {}};
+    if (!decide_features(part, found.source)) return;
     const SourceWords& words = words_of(found.source);
     std::optional<DataFacts> facts;
     if (look_up_ && *words.files != 0) facts = look_up_(part, found.source);
@@ -105,6 +106,16 @@ class Fit {
                        "none, or crowds only");
     if (found.facts.samples > 0) select_from(part, relative, found);
     found_.emplace_back(part, std::move(found));
+  }
+
+  // Gives a table for evaluation the training data that decide its features. Returns false if they
+  // are not sound, or no table.
+  bool decide_features(const std::string& part, DataSource& source) const {
+    const Json& train = member(member(training_, "data"), "train");
+    if (part == "train" || source.table() == nullptr) return true;
+    if (!train.is_object() || !problems_.is_whole(at("data.train"))) return false;
+    train_on(to_source_for(model_, train, true), source);
+    return source.table()->trained_on != nullptr;
   }
 
   // Gives the model as many classes as the training data have.

@@ -91,8 +91,10 @@ Json train_source_schema() {
       {"items", Document::parse(stage_schema_text, "stage.schema.yaml").value()}};
   schema["x-kubernetes-validations"].push_back(
       {{"rule",
-        "!has(self.shard) || self.shard == 'record' || has(self.idx) || has(self.tfRecord)"},
-       {"message", "expected record, for only idx and tfRecord have files"},
+        "!has(self.shard) || self.shard == 'record' || has(self.idx) || has(self.tfRecord) || "
+        "(has(self.table) && !(has(self.table.mixed) && self.table.mixed))"},
+       {"message",
+        "expected record, for only idx, tfRecord and a table that is not mixed have files"},
        {"fieldPath", ".shard"}});
   return schema;
 }
@@ -186,6 +188,9 @@ Json build_schema() {
                                 : "What every checkpoint is evaluated with; exactly one source.",
                            false);
     data[name]["nullable"] = true;
+    Json& table = data[name]["properties"]["table"];
+    table.erase("required");
+    for (const char* field : {"features", "target"}) table["properties"].erase(field);
   }
   return schema;
 }

@@ -23,6 +23,8 @@ SHELLS = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_complet
 FILES = {"usr/bin/muster", "usr/bin/muster-trainer", "usr/share/doc/muster/copyright"}
 FILES |= {f"usr/share/{file.format(program)}" for program in DESCRIBED for file in SHELLS.values()}
 FILES |= {f"usr/share/man/man1/{program}.1" for program in DESCRIBED}
+FILES |= {f"usr/lib/muster/{library}" for library in ("libmuster_tables.so", "libarrow.so.2600", "libparquet.so.2600")}
+FILES |= {f"usr/share/doc/muster/arrow/{text}" for text in ("LICENSE.txt", "NOTICE.txt")}
 BUILD = None
 
 

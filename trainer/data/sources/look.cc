@@ -14,6 +14,7 @@
 #include "trainer/data/images/csv_list.h"
 #include "trainer/data/images/record_images.h"
 #include "trainer/data/sources/idx_source.h"
+#include "trainer/data/sources/table_source.h"
 #include "trainer/detection/coco_evaluation.h"
 #include "trainer/records/coco.h"
 #include "trainer/records/file_pattern.h"
@@ -243,6 +244,10 @@ spec::DataFacts read_facts(const spec::CocoSource& source) {
   return facts;
 }
 
+spec::DataFacts read_facts(const spec::TableSource&, const spec::DataSource& source) {
+  return read_table_index(source).facts;
+}
+
 bool is_synthetic(const spec::DataSource& source) {
   return *spec::words_of(source).files == 0;
 }
@@ -294,16 +299,24 @@ void check_paths(const spec::CocoSource& source, Unreadable& found) {
   found.open_file("annotations", source.annotations, "COCO annotations");
   found.open_folder("folder", source.folder);
 }
-void check_paths(const spec::RecordSource& source, Unreadable& found) {
+// Checks a source with files or patterns.
+template <typename Source>
+void check_patterns(const Source& source, const char* what, Unreadable& found) {
   for (size_t i = 0; i < source.files.size(); ++i) {
     const std::string field = source.file_field(i);
     try {
       for (const fs::path& file : records::expand(source.files[i].string()))
-        found.open_file(field, file, "TFRecords");
+        found.open_file(field, file, what);
     } catch (const Invalid& error) {
       found.files.push_back({field, error.what()});
     }
   }
+}
+void check_paths(const spec::TableSource& source, Unreadable& found) {
+  check_patterns(source, "a table", found);
+}
+void check_paths(const spec::RecordSource& source, Unreadable& found) {
+  check_patterns(source, "TFRecords", found);
   if (!source.label_map.empty()) found.open_file("labelMap", source.label_map, "a label map");
 }
 
@@ -317,7 +330,15 @@ std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
   spec::DataFacts facts;
   try {
     if (other != unreadable.end()) throw Invalid(other->why);
-    facts = std::visit([](const auto& kind) { return read_facts(kind); }, source.kind);
+    facts = std::visit(
+        [&](const auto& kind) {
+          // What a table's columns become follows from the selected rows.
+          if constexpr (requires { read_facts(kind, source); })
+            return read_facts(kind, source);
+          else
+            return read_facts(kind);
+        },
+        source.kind);
   } catch (const Invalid& error) {
     facts.malformed = error.what();
   }

@@ -79,11 +79,13 @@ SampleFormat format_of(const spec::DataSource& source) {
 }
 
 Json to_json(const SampleFormat& format) {
-  return {{"shape", format.shape},
-          {"type", format.type == compute::ElementType::uint8 ? "uint8" : "float32"},
-          {"scale", format.scale},
-          {"offset", format.offset},
-          {"classes", format.classes}};
+  Json json = {{"shape", format.shape},
+               {"type", format.type == compute::ElementType::uint8 ? "uint8" : "float32"},
+               {"scale", format.scale},
+               {"offset", format.offset},
+               {"classes", format.classes}};
+  if (!format.table.is_null()) json["table"] = format.table;
+  return json;
 }
 
 SampleFormat parse_format(const Json& json, const std::string& where) {
@@ -102,6 +104,7 @@ SampleFormat parse_format(const Json& json, const std::string& where) {
     if (!name.is_string()) refuse(where + ": classes", "a list of names", name);
     format.classes.push_back(name);
   }
+  format.table = member(json, "table");
   return format;
 }
 

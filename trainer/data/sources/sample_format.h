@@ -18,6 +18,7 @@ struct SampleFormat {
   float scale = 1.0f;  // the value of a feature is element * scale + offset
   float offset = 0.0f;
   std::vector<std::string> classes;  // names of the classes, in order; empty: no names
+  Json table = nullptr;  // how rows of a table become samples (data::Preparation); else null
 
   // Whether samples are pictures: bytes of one channel or of three.
   bool is_picture() const;

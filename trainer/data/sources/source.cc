@@ -15,6 +15,7 @@
 #include "trainer/data/sources/image_dataset.h"
 #include "trainer/data/sources/stored_dataset.h"
 #include "trainer/data/sources/synthetic.h"
+#include "trainer/data/sources/table_source.h"
 
 namespace muster::data {
 namespace {
@@ -117,6 +118,10 @@ std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSour
       std::move(corrupt));
 }
 
+std::unique_ptr<Dataset> open(const spec::TableSource&, const spec::DataSource& source) {
+  return stored(read_table(source, storage_of(source)));
+}
+
 // The files of a source, divided among replicas.
 struct Dealt {
   Shards shards;
@@ -159,6 +164,13 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
     Dealt dealt = deal(selected_parts(index.samples(), Selection::of(source), records->name()),
                        replicas, rule);
     return {open_records(*records, index, dealt.held, source.cache), std::move(dealt.shards)};
+  }
+  if (const spec::TableSource* table = source.table()) {
+    const TableIndex& index = read_table_index(source);
+    Dealt dealt = deal(selected_parts(index.rows_of_files, Selection::of(source), table->name()),
+                       replicas, rule);
+    return {stored(read_table_parts(source, dealt.held, storage_of(source))),
+            std::move(dealt.shards)};
   }
   const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // the checks ensure it
   const IdxIndex index = read_idx_index(idx);

@@ -13,7 +13,8 @@ StoredDataset::StoredDataset(Samples samples)
                .format = {.shape = samples.shape,
                           .type = samples.type,
                           .scale = samples.scale,
-                          .classes = {}},
+                          .classes = samples.classes,
+                          .table = samples.table},
                .label_kind = samples.labels.empty() ? compute::LabelKind::floats
                                                     : compute::LabelKind::classes,
                .label_count = samples.label_count,

@@ -27,6 +27,8 @@ struct Samples {
   std::vector<int32_t> labels;
   std::vector<float> targets;
   int64_t label_count = 0;
+  std::vector<std::string> classes;  // names of the classes, in order; empty: no names
+  Json table;  // of a table: how rows become samples (data::Preparation); else null
 };
 
 // Samples whose values are stored, in memory or in a temporary file.

@@ -172,6 +172,43 @@ TEST(TrainingSpec, ReadsSourcesOfImages) {
   EXPECT_THAT(paths_of(below("/m", records)), ElementsAre("/m/train-*"));
 }
 
+TEST(TrainingSpec, ReadsTables) {
+  const DataSource source = source_with(
+      "{table: {files: '*.csv', separator: \"\\t\", decimal: ',', header: false, mixed: true, "
+      "features: [{columns: [a, b], transform: log, missing: flag}, "
+      "{columns: [c], kind: category, mostValues: 7}], target: {column: z}}}");
+  const TableSource& table = *source.table();
+  EXPECT_THAT(paths_of(below("/m", source)), ElementsAre("/m/*.csv"));
+  EXPECT_EQ(table.format.separator, '\t');
+  EXPECT_EQ(table.format.decimal, ',');
+  EXPECT_FALSE(table.format.header);
+  EXPECT_TRUE(table.mixed);
+  ASSERT_EQ(table.features.size(), 2u);
+  EXPECT_THAT(table.features[0].columns, ElementsAre("a", "b"));
+  EXPECT_FALSE(table.features[0].is_category);
+  EXPECT_EQ(table.features[0].transform, Transform::log);
+  EXPECT_EQ(table.features[0].missing, Missing::flag);
+  EXPECT_EQ(table.features[1].is_category, true);
+  EXPECT_EQ(table.features[1].most_values, 7);
+  EXPECT_EQ(table.target.column, "z");
+  EXPECT_TRUE(table.target.is_class);
+  const DataSource listed = source_with("{table: {fileList: [a.csv, b.csv], target: {column: z}}}");
+  EXPECT_EQ(listed.table()->name(), "a.csv and 1 more");
+  EXPECT_EQ(listed.table()->file_field(1), "fileList[1]");
+}
+
+TEST(TrainingSpec, EvaluatesTablesAsTheyAreTrainedOn) {
+  const TrainingSpec spec = spec_with({{"model", "{layers: [{dense: {units: 1}}], loss: huber}"},
+                                       {"data.train", "{table: {files: a, target: {column: z}}}"},
+                                       {"data.validation", "{table: {files: b}}"}});
+  EXPECT_FALSE(spec.data.train.table()->target.is_class);  // the loss decides
+  EXPECT_EQ(spec.data.train.table()->trained_on, nullptr);
+  const DataSource validation = below("/m", *spec.data.validation);
+  ASSERT_NE(validation.table()->trained_on, nullptr);
+  EXPECT_THAT(paths_of(validation), ElementsAre("/m/b"));
+  EXPECT_THAT(paths_of(*validation.table()->trained_on), ElementsAre("/m/a"));
+}
+
 TEST(TrainingSpec, ReadsStagesForImages) {
   const auto stages = [](const std::string& augment) {
     return source_with("{imageFolder: {path: p, imageSize: [28, 28]}, augment: " + augment + "}")
@@ -556,7 +593,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "classes, for the model's loss is softmaxCrossEntropy"},
       {{{"data.train.syntheticClasses", "{samples: 1, shape: [784], classes: 10}"}},
        "data.train: expected exactly one of idx, syntheticLinear, syntheticClasses, imageFolder, "
-       "imageCsv, tfRecord, coco, found idx, syntheticClasses"},
+       "imageCsv, tfRecord, coco, table, found idx, syntheticClasses"},
       {{{"data.train", "{}"}}, "found none of them"},
       {{{"data.train",
          "{syntheticClasses: {samples: 1, shape: [65536, 65536, 65536, 65536], classes: 2}}"}},
@@ -567,6 +604,23 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "data.validation.tfRecord: expected either files or fileList, found neither"},
       {{{"data.validation", "{tfRecord: {files: a, fileList: [b], imageSize: [9, 9]}}"}},
        "data.validation.tfRecord: expected either files or fileList, found both"},
+      {{{"data.train", "{table: {files: a.csv, fileList: [b.csv], target: {column: z}}}"}},
+       "data.train.table: expected either files or fileList, found both"},
+      {{{"data.train", "{table: {files: a.csv}}"}}, "data.train.table.target: expected"},
+      {{{"data.train", "{table: {files: a.csv, target: {column: z, kind: number}}}"}},
+       "data.train: expected classes, for the model's loss is softmaxCrossEntropy, found table, "
+       "which has numbers"},
+      {{{"data.train", "{table: {files: a.csv, target: {column: z}, separator: ab}}"}},
+       "data.train.table.separator: expected a string of exactly 1 character"},
+      {{{"data.train", "{table: {files: a.csv, target: {column: z}, mixed: true}, shard: file}"}},
+       "data.train.shard: expected record, for only idx, tfRecord and a table that is not mixed"},
+      {{{"data.train", "{table: {files: a.csv, target: {column: y}}}"}},
+       "data.train.table.target.column: expected a string of 1 to 4096 characters, found true"},
+      {{{"data.validation", "{table: {files: a.csv}}"}},
+       "data.validation.table: expected a table as data.train too, which decides the features"},
+      {{{"data.train", "{table: {files: a.csv, target: {column: z}}}"},
+        {"data.validation", "{table: {files: a.csv, target: {column: z}}}"}},
+       "data.validation.table.target: expected"},
       {{{"data.train.split", "{fraction: 1}"}}, "data.train.split.fraction"},
       {{{"data.trian", "{}"}}, "did you mean train?"},
       {{{"batchSize", "many"}},

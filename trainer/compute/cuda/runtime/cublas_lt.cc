@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/system/shared_library.h"
 #include "trainer/compute/cuda/runtime/check.h"
-#include "trainer/compute/cuda/runtime/shared_library.h"
 
 namespace muster::compute::cuda {
 namespace {
@@ -38,7 +38,7 @@ struct CublasLt::Library {
     file.find(destroy_preference, "cublasLtMatmulPreferenceDestroy");
     file.find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
   }
-  const SharedLibrary file{"cuBLASLt", "libcublasLt.so.13"};
+  const SharedLibrary file{"GPU", "cuBLASLt", "libcublasLt.so.13"};
   decltype(cublasLtCreate)* create = nullptr;
   decltype(cublasLtDestroy)* destroy = nullptr;
   decltype(cublasLtMatmul)* multiply = nullptr;

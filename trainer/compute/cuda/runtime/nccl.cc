@@ -14,8 +14,8 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/system/shared_library.h"
 #include "trainer/compute/cuda/runtime/check.h"
-#include "trainer/compute/cuda/runtime/shared_library.h"
 
 namespace muster::compute::cuda {
 namespace {
@@ -30,7 +30,7 @@ constexpr std::chrono::milliseconds kPatience{200};
 class Nccl {
  public:
   Nccl() {
-    const SharedLibrary file{"NCCL", "libnccl.so.2", /*stays_open=*/true};
+    const SharedLibrary file{"GPU", "NCCL", "libnccl.so.2", /*stays_open=*/true};
     file.find(error_text, "ncclGetErrorString");
     file.find(make_id, "ncclGetUniqueId");
     file.find(make, "ncclCommInitRankConfig");

@@ -3,12 +3,12 @@
 #include <nvml.h>
 
 #include "common/error.h"
-#include "trainer/compute/cuda/runtime/shared_library.h"
+#include "common/system/shared_library.h"
 
 namespace muster::compute::cuda {
 
 struct Nvml::Library {
-  explicit Library(const char* name) : file("NVML", name, /*stays_open=*/true) {
+  explicit Library(const char* name) : file("GPU", "NVML", name, /*stays_open=*/true) {
     // nvml.h defines these names as macros for the newest versions.
     file.find(start, "nvmlInit_v2");
     file.find(device_at, "nvmlDeviceGetHandleByPciBusId_v2");

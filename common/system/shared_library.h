@@ -2,14 +2,16 @@
 
 #include <string>
 
-namespace muster::compute::cuda {
+namespace muster {
 
 // A library that is opened at run time, from the loader's search path.
 class SharedLibrary {
  public:
-  // `what` is the library's name in messages. Throws Unavailable if the library is missing. The
-  // destructor does not close a library that stays open.
-  SharedLibrary(const std::string& what, const char* file, bool stays_open = false);
+  // `user` is what needs the library ("GPU"), and `what` is the library's name; both are for
+  // messages. Throws Unavailable if the library is missing. The destructor does not close a library
+  // that stays open.
+  SharedLibrary(std::string user, const std::string& what, const char* file,
+                bool stays_open = false);
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
@@ -23,9 +25,10 @@ class SharedLibrary {
  private:
   void* address_of(const char* name) const;
 
+  const std::string user_;
   const char* file_;
   const bool stays_open_;
   void* library_;
 };
 
-}  // namespace muster::compute::cuda
+}  // namespace muster

@@ -1,0 +1,231 @@
+#include "trainer/data/tables/raw_table.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "tests/unit/trainer/data/idx_files.h"
+
+namespace muster::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsNan;
+using testing::StartsWith;
+
+const std::string kFixtures = std::string(MUSTER_SOURCE_DIR) + "/tests/fixtures/tables/";
+
+spec::TableSource files(std::vector<std::filesystem::path> paths) {
+  spec::TableSource source;
+  source.files = std::move(paths);
+  return source;
+}
+
+RawTable read(const spec::TableSource& source) {
+  return read_raw_table(source, {.all = true, .columns = {}});
+}
+RawTable read(const spec::TableSource& source, std::vector<WantedColumn> columns) {
+  return read_raw_table(source, {.all = false, .columns = std::move(columns)});
+}
+
+template <typename... Arguments>
+std::string refusal(const Arguments&... arguments) {
+  try {
+    read(arguments...);
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<std::string> names(const RawTable& table) {
+  std::vector<std::string> names;
+  for (const RawColumn& column : table.columns) names.push_back(column.name);
+  return names;
+}
+
+std::vector<std::string> texts(const RawColumn& column) {
+  std::vector<std::string> texts;
+  for (const int32_t cell : column.cells)
+    texts.push_back(cell < 0 ? "(none)" : column.values[static_cast<size_t>(cell)]);
+  return texts;
+}
+
+TEST(RawTable, FindsTheTypesOfCsv) {
+  const TestFolder folder;
+  const RawTable table = read(files({folder.write(
+      "a.csv", "age,name,is,at\n1,x,true,1970-01-01 00:01:00\n2.5,y,false,\n,,,1970-01-02\n")}));
+  EXPECT_THAT(names(table), ElementsAre("age", "name", "is", "at"));
+  EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, 2.5, IsNan()));
+  EXPECT_THAT(texts(table.columns[1]), ElementsAre("x", "y", "(none)"));
+  EXPECT_THAT(table.columns[2].numbers, ElementsAre(1, 0, IsNan()));
+  EXPECT_EQ(table.columns[3].numbers[0], 60);
+}
+
+TEST(RawTable, ReadsQuotesNewlinesAndAByteOrderMark) {
+  const TestFolder folder;
+  const RawTable table =
+      read(files({folder.write("a.csv", "\xEF\xBB\xBFname,n\n\"a, \"\"b\"\"\nc\",1\n\nd,2\r\n")}));
+  EXPECT_THAT(names(table), ElementsAre("name", "n"));
+  EXPECT_THAT(texts(table.columns[0]), ElementsAre("a, \"b\"\nc", "d"));
+  EXPECT_THAT(table.columns[1].numbers, ElementsAre(1, 2));
+  EXPECT_THAT(table.place(1), EndsWith("a.csv, line 5"));
+}
+
+TEST(RawTable, FindsTheSeparatorAndTakesDecimalCommas) {
+  const TestFolder folder;
+  spec::TableSource source = files({folder.write("a.csv", "a;b\n1,5;2\n-3,25;4\n")});
+  source.format.decimal = ',';
+  EXPECT_THAT(read(source).columns[0].numbers, ElementsAre(1.5, -3.25));
+  const RawTable tabs = read(files({folder.write("a.tsv", "a\tb\n1\t2\n")}));
+  EXPECT_THAT(names(tabs), ElementsAre("a", "b"));
+}
+
+TEST(RawTable, NamesColumnsWithoutAHeader) {
+  const TestFolder folder;
+  spec::TableSource source = files({folder.write("a.csv", "007,2\n008,4\n")});
+  source.format.header = false;
+  const RawTable table = read(source, {{"column2", std::nullopt}, {"column1", true}});
+  EXPECT_THAT(table.columns[0].numbers, ElementsAre(2, 4));
+  EXPECT_THAT(texts(table.columns[1]), ElementsAre("007", "008"));
+  EXPECT_THAT(table.place(1), EndsWith("line 2"));
+}
+
+TEST(RawTable, UnpacksGzip) {
+  const TestFolder folder;
+  const RawTable table = read(files({folder.write("a.csv.gz", gzip("a\n1\n2\n"))}));
+  EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, 2));
+}
+
+TEST(RawTable, TakesColumnsOfFilesInAnyOrder) {
+  const TestFolder folder;
+  folder.write("1.csv", "a,b\n1,x\n");
+  folder.write("2.csv", "b,more,a\n5,,2.5\nx,,3\n");
+  const RawTable table = read(files({folder.path() / "*.csv"}));
+  EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, 2.5, 3));
+  EXPECT_THAT(texts(table.columns[1]), ElementsAre("x", "5", "x"));
+  EXPECT_THAT(table.rows_of_files, ElementsAre(1, 2));
+  EXPECT_THAT(table.place(2), EndsWith("2.csv, line 3"));
+}
+
+TEST(RawTable, NamesAColumnThatIsMissingInOneFile) {
+  const TestFolder folder;
+  folder.write("1.csv", "age,b\n1,x\n");
+  folder.write("2.csv", "Age,b\n1,x\n");
+  EXPECT_THAT(refusal(files({folder.path() / "*.csv"})),
+              HasSubstr("2.csv: expected a column named \"age\", found the columns Age, b; did you "
+                        "mean Age?"));
+}
+
+TEST(RawTable, RefusesAColumnThatIsThereTwice) {
+  const TestFolder folder;
+  EXPECT_THAT(refusal(files({folder.write("a.csv", "a,a\n1,2\n")})),
+              EndsWith("a.csv: expected one column named \"a\", found 2"));
+}
+
+TEST(RawTable, NamesFileLineAndColumnOfATextAmongNumbers) {
+  const TestFolder folder;
+  folder.write("1.csv", "age\n1\n2\n");
+  folder.write("2.csv", "age\n1\n\n\nabout 30\n");
+  EXPECT_THAT(refusal(files({folder.path() / "*.csv"})),
+              EndsWith("2.csv, line 5, column age: expected a number, found \"about 30\""));
+  const std::string one = refusal(files({folder.write("3.csv", "age\n1\n2\n?\n3\n")}));
+  EXPECT_THAT(one, HasSubstr("3.csv, line 4, column age: expected a number, as 3 of the 4 cells "
+                             "have, found \"?\"; if the column has categories, "));
+  EXPECT_THAT(refusal(files({folder.path() / "3.csv"}), std::vector<WantedColumn>{{"age", false}}),
+              EndsWith("3.csv, line 4, column age: expected a number, found \"?\""));
+  EXPECT_EQ(refusal(files({folder.path() / "3.csv"}), std::vector<WantedColumn>{{"age", true}}),
+            "no error");
+}
+
+TEST(RawTable, RefusesARowOfOtherLength) {
+  const TestFolder folder;
+  EXPECT_THAT(refusal(files({folder.write("a.csv", "a,b\n1,2\n\n3\n")})),
+              EndsWith("a.csv, line 4: expected 2 columns, found 1"));
+}
+
+TEST(RawTable, RefusesWhatIsNoTable) {
+  const TestFolder folder;
+  EXPECT_THAT(refusal(files({folder.write("a.csv", "")})),
+              EndsWith("a.csv: expected a table, found an empty file"));
+  EXPECT_THAT(refusal(files({folder.path() / "none.csv"})), HasSubstr("none.csv"));
+  EXPECT_THAT(refusal(files({folder.write("a.xlsx", "PK")})),
+              AllOf(HasSubstr("a.xlsx: expected the ending .csv, .tsv"), EndsWith("\".xlsx\"")));
+  EXPECT_THAT(refusal(files({folder.write("b.csv", "a\n\xff\xfe\n")})),
+              HasSubstr("column a: expected numbers or texts in UTF-8, found the type binary"));
+}
+
+TEST(RawTable, ReadsTenThousandColumns) {
+  const TestFolder folder;
+  std::string names = "c0", cells = "0";
+  for (int i = 1; i < 10'000; ++i) {
+    names += ",c" + std::to_string(i);
+    cells += "," + std::to_string(i);
+  }
+  const RawTable table = read(files({folder.write("a.csv", names + "\n" + cells + "\n")}));
+  ASSERT_EQ(table.columns.size(), 10'000u);
+  EXPECT_THAT(table.columns[9'999].numbers, ElementsAre(9'999));
+}
+
+class TypedFiles : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(, TypedFiles, testing::Values("types.parquet", "types.feather"));
+
+TEST_P(TypedFiles, AreReadByTheirTypes) {
+  const spec::TableSource source = files({kFixtures + GetParam()});
+  const RawTable table = read(source, {{"integer", {}},
+                                       {"half", {}},
+                                       {"double", {}},
+                                       {"boolean", {}},
+                                       {"decimal", {}},
+                                       {"date", {}},
+                                       {"time", {}},
+                                       {"text", {}},
+                                       {"category", {}}});
+  EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, IsNan(), 3));
+  EXPECT_THAT(table.columns[1].numbers, ElementsAre(0.5, 1.5, IsNan()));
+  EXPECT_THAT(table.columns[2].numbers, ElementsAre(0.25, IsNan(), -1));
+  EXPECT_THAT(table.columns[3].numbers, ElementsAre(1, IsNan(), 0));
+  EXPECT_THAT(table.columns[4].numbers, ElementsAre(1.25, IsNan(), -3.5));
+  EXPECT_THAT(table.columns[5].numbers, ElementsAre(86400, IsNan(), 0));
+  EXPECT_THAT(table.columns[6].numbers, ElementsAre(60, IsNan(), 0));
+  EXPECT_THAT(texts(table.columns[7]), ElementsAre("b", "a", "(none)"));
+  EXPECT_THAT(texts(table.columns[8]), ElementsAre("low", "high", "low"));
+  const RawTable as_texts = read(source, {{"integer", true}, {"boolean", true}, {"large", true}});
+  EXPECT_THAT(texts(as_texts.columns[0]), ElementsAre("1", "(none)", "3"));
+  EXPECT_THAT(texts(as_texts.columns[1]), ElementsAre("true", "(none)", "false"));
+  EXPECT_THAT(texts(as_texts.columns[2]), ElementsAre("1", "9007199254740993", "3"));
+}
+
+TEST_P(TypedFiles, HaveWhatIsRefusedByRowAndColumn) {
+  const spec::TableSource source = files({kFixtures + GetParam()});
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"large", {}}}),
+              HasSubstr(", row 2, column large: expected an integer of at most 2^53, up to which "
+                        "numbers are exact, found \"9007199254740993\""));
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"infinite", {}}}),
+              HasSubstr(", row 2, column infinite: expected a finite number, found \"inf\""));
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"digits", false}}),
+              HasSubstr(", row 3, column digits: expected a number, found \"x\""));
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"list", {}}}),
+              AllOf(HasSubstr("column list: expected numbers or texts"), HasSubstr("list<")));
+}
+
+TEST_P(TypedFiles, AreRefusedIfTheyAreCutOff) {
+  const TestFolder folder;
+  std::ifstream file(kFixtures + GetParam(), std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(file)), {});
+  for (const size_t size : {size_t{1}, size_t{100}, whole.size() / 2, whole.size() - 1})
+    EXPECT_THAT(
+        refusal(files({folder.write(GetParam(), whole.substr(0, size))})),
+        HasSubstr(std::string(GetParam()) + ": expected a whole file of this format, found"))
+        << size;
+}
+
+TEST(RawTable, FollowsDictionariesThatChange) {
+  const RawTable table = read(files({kFixtures + "dictionaries.arrow"}));
+  EXPECT_THAT(texts(table.columns[0]), ElementsAre("a", "b", "b", "c"));
+}
+
+}  // namespace
+}  // namespace muster::data

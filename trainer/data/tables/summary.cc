@@ -1,0 +1,130 @@
+#include "trainer/data/tables/summary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/text/shorten.h"
+#include "trainer/data/tables/table_file.h"
+
+namespace muster::data {
+namespace {
+
+constexpr size_t kMostFrequent = 3;
+constexpr size_t kLongestCell = 32;
+
+void summarize_numbers(const tables::Table& table, size_t place, ColumnSummary& column) {
+  std::vector<double> cells(table.rows());
+  table.read_numbers(place, cells);
+  std::erase_if(cells, [](double cell) { return std::isnan(cell); });
+  column.missing = table.rows() - cells.size();
+  if (cells.empty()) return;
+  std::ranges::sort(cells);
+  column.least = cells.front();
+  column.most = cells.back();
+  column.is_whole =
+      std::ranges::all_of(cells, [](double cell) { return std::floor(cell) == cell; });
+  for (const double cell : cells) column.mean += cell;
+  const auto count = static_cast<double>(cells.size());
+  column.mean /= count;
+  for (const double cell : cells) column.deviation += (cell - column.mean) * (cell - column.mean);
+  column.deviation = std::sqrt(column.deviation / count);
+  column.distinct =
+      static_cast<uint64_t>(std::distance(cells.begin(), std::unique(cells.begin(), cells.end())));
+}
+
+void summarize_texts(const tables::Table& table, size_t place, ColumnSummary& column) {
+  const tables::Texts texts = table.read_texts(place);
+  std::vector<uint64_t> counts(texts.values.size());
+  for (const int32_t cell : texts.cells)
+    ++(cell < 0 ? column.missing : counts[static_cast<size_t>(cell)]);
+  column.distinct = texts.values.size();
+  for (size_t i = 0; i < counts.size(); ++i)
+    column.frequent.emplace_back(texts.values[i], counts[i]);
+  std::ranges::sort(column.frequent, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  if (column.frequent.size() > kMostFrequent) column.frequent.resize(kMostFrequent);
+}
+
+// Control characters of a cell would change what a terminal shows.
+std::string shown(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return shorten(text, kLongestCell);
+}
+
+std::string values_text(const ColumnSummary& column) {
+  if (column.is_text()) {
+    std::vector<std::string> values;
+    for (const auto& [value, count] : column.frequent)
+      values.push_back(fmt::format("{} ({})", shown(value), count));
+    return fmt::format("{}{}", fmt::join(values, ", "),
+                       column.distinct > values.size() ? ", ..." : "");
+  }
+  if (!column.is_usable() || column.distinct == 0) return "";
+  return fmt::format("{:.6g} to {:.6g}, mean {:.6g}", column.least, column.most, column.mean);
+}
+
+}  // namespace
+
+TableSummary summarize(const std::filesystem::path& file, const spec::TableFormat& format) {
+  const auto table = read_table_file(file, format);
+  TableSummary summary{file, table->rows(), {}};
+  for (size_t place = 0; place < table->columns().size(); ++place) {
+    ColumnSummary column;
+    column.info = table->columns()[place];
+    if (column.info.kind == tables::CellKind::empty)
+      column.missing = table->rows();
+    else if (column.is_text())
+      summarize_texts(*table, place, column);
+    else if (column.is_usable())
+      summarize_numbers(*table, place, column);
+    summary.columns.push_back(std::move(column));
+  }
+  return summary;
+}
+
+std::string summary_text(const TableSummary& summary) {
+  size_t name = 6, type = 4;
+  for (const ColumnSummary& column : summary.columns) {
+    name = std::max(name, shown(column.info.name).size());
+    type = std::max(type, shown(column.info.type).size());
+  }
+  std::string text = fmt::format("{}: {} rows, {} columns\n", summary.file.string(), summary.rows,
+                                 summary.columns.size());
+  text += fmt::format("{:<{}}  {:<{}}  {:>8}  {:>8}  {}\n", "column", name, "type", type, "missing",
+                      "distinct", "values");
+  for (const ColumnSummary& column : summary.columns)
+    text += fmt::format("{:<{}}  {:<{}}  {:>8}  {:>8}  {}\n", shown(column.info.name), name,
+                        shown(column.info.type), type, column.missing, column.distinct,
+                        values_text(column));
+  return text;
+}
+
+Json to_json(const TableSummary& summary) {
+  Json columns = Json::array();
+  for (const ColumnSummary& column : summary.columns) {
+    Json json = {{"column", column.info.name},
+                 {"type", column.info.type},
+                 {"missing", column.missing},
+                 {"distinct", column.distinct}};
+    if (column.is_text()) {
+      json["frequent"] = Json::array();
+      for (const auto& [value, count] : column.frequent)
+        json["frequent"].push_back({{"value", value}, {"cells", count}});
+    } else if (column.is_usable() && column.distinct > 0) {
+      json.update(Json{{"least", column.least},
+                       {"most", column.most},
+                       {"mean", column.mean},
+                       {"deviation", column.deviation}});
+    }
+    columns.push_back(std::move(json));
+  }
+  return {{"file", summary.file.string()}, {"rows", summary.rows}, {"columns", std::move(columns)}};
+}
+
+}  // namespace muster::data

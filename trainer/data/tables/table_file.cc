@@ -1,0 +1,159 @@
+#include "trainer/data/tables/table_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <span>
+#include <string_view>
+
+#include "common/error.h"
+#include "common/system/file.h"
+#include "common/system/shared_library.h"
+#include "trainer/data/files/source_file.h"
+#include "trainer/data/tables/numpy_table.h"
+
+namespace muster::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWithoutArrow =
+    "tables: expected libmuster_tables.so with Apache Arrow, which reads them, found none. In a "
+    "clone of Muster `make run` installs it: deploy/setup/arrow.sh says why it cannot. ";
+
+// The library stays open until the process ends: what it has made may outlive every reader.
+tables::ReadTable& reader() {
+  static tables::ReadTable* const read = [] {
+    tables::ReadTable* found = nullptr;
+    try {
+      SharedLibrary("tables", "the library that reads them", "libmuster_tables.so", true)
+          .find(found, tables::kReadTable);
+    } catch (const Unavailable& error) {
+      throw Invalid(kWithoutArrow + std::string(error.what()));
+    }
+    return found;
+  }();
+  return *read;
+}
+
+// Reads a CSV file a byte at a time.
+class CsvBytes {
+ public:
+  explicit CsvBytes(const fs::path& file) : file_(file, "a table") {}
+  // Returns -1 at the end.
+  int next() {
+    if (at_ == end_) {
+      at_ = 0;
+      end_ = file_.stream().read(std::as_writable_bytes(std::span(bytes_)));
+      if (end_ == 0) return -1;
+    }
+    return static_cast<unsigned char>(bytes_[at_++]);
+  }
+
+ private:
+  SourceFile file_;
+  std::array<char, 65536> bytes_{};
+  size_t at_ = 0, end_ = 0;
+};
+
+// Returns the character that the first line has most of, outside quotation marks.
+char separator_of(const fs::path& file) {
+  constexpr std::string_view kSeparators = ",;\t|";
+  std::array<uint64_t, kSeparators.size()> counts{};
+  CsvBytes bytes(file);
+  bool in_quotes = false;
+  for (int byte = bytes.next(); byte >= 0 && (in_quotes || byte != '\n'); byte = bytes.next()) {
+    if (byte == '"') in_quotes = !in_quotes;
+    const size_t which = kSeparators.find(static_cast<char>(byte));
+    if (!in_quotes && which != std::string_view::npos) ++counts[which];
+  }
+  return kSeparators[static_cast<size_t>(std::ranges::max_element(counts) - counts.begin())];
+}
+
+// Returns the line, from 1, in which a record begins. Empty lines are no records.
+uint64_t line_of_record(const fs::path& file, uint64_t record) {
+  CsvBytes bytes(file);
+  uint64_t line = 1, begin = 1, records = 0;
+  bool in_quotes = false, is_empty = true;
+  for (int byte = bytes.next(); byte >= 0; byte = bytes.next()) {
+    if (byte == '"') in_quotes = !in_quotes;
+    if (byte != '\n') {
+      is_empty = is_empty && byte == '\r';
+      continue;
+    }
+    ++line;
+    if (in_quotes) continue;
+    if (!is_empty && records++ == record) return begin;
+    begin = line;
+    is_empty = true;
+  }
+  return begin;
+}
+
+std::string without_gz(const fs::path& file) {
+  std::string ending = file.extension().string();
+  if (ending == ".gz") ending = file.stem().extension().string();
+  std::ranges::transform(ending, ending.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending;
+}
+
+std::string format_by_ending(const fs::path& file) {
+  const std::string ending = without_gz(file);
+  if (ending == ".csv" || ending == ".tsv" || ending == ".txt") return "csv";
+  if (ending == ".parquet") return "parquet";
+  if (ending == ".npy" || ending == ".npz") return "numpy";
+  return ending == ".arrow" || ending == ".feather" ? "arrow" : "";
+}
+
+}  // namespace
+
+bool is_table_name(const fs::path& file) {
+  return !format_by_ending(file).empty();
+}
+
+std::string format_name(const fs::path& file, const spec::TableFormat& format) {
+  const std::string name = format.name.empty() ? format_by_ending(file) : format.name;
+  if (!name.empty()) return name;
+  throw Invalid(
+      fmt::format("{}: expected the ending .csv, .tsv, .txt, .parquet, .arrow, .feather, .npy or "
+                  ".npz, or the field "
+                  "`format` beside it, found \"{}\"",
+                  file.string(), file.extension().string()));
+}
+
+std::unique_ptr<const tables::Table> read_table_file(const fs::path& file,
+                                                     const spec::TableFormat& format,
+                                                     const std::vector<std::string>& texts) {
+  tables::ReadOptions options;
+  options.format = format_name(file, format);
+  options.decimal = format.decimal;
+  options.header = format.header;
+  options.texts = texts;
+  {
+    SourceFile opened(file, "a table");
+    std::byte first{};
+    if (opened.stream().read({&first, 1}) == 0)
+      throw Invalid(file.string() + ": expected a table, found an empty file");
+  }
+  if (options.format == "numpy") return parse_numpy(read_file(file), file.string());
+  if (options.format == "csv")
+    options.separator = format.separator != 0 ? format.separator : separator_of(file);
+  tables::ReadError error;
+  std::unique_ptr<const tables::Table> table(reader()(file.c_str(), options, error));
+  if (table == nullptr)
+    throw Invalid((error.row < 0 ? file.string()
+                                 : place_of_row(file, format, static_cast<uint64_t>(error.row))) +
+                  ": " + error.text);
+  return table;
+}
+
+std::string place_of_row(const fs::path& file, const spec::TableFormat& format, uint64_t row) {
+  if (format_name(file, format) != "csv") return fmt::format("{}, row {}", file.string(), row + 1);
+  return fmt::format("{}, line {}", file.string(),
+                     line_of_record(file, row + (format.header ? 1 : 0)));
+}
+
+}  // namespace muster::data

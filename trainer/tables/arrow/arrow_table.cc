@@ -1,0 +1,391 @@
+// The library around Apache Arrow. If Arrow's headers are not there, the library is empty: then
+// whoever opens it finds no function in it.
+#include "trainer/tables/arrow/arrow_table.h"
+
+#if __has_include(<arrow/api.h>)
+
+#include <arrow/api.h>
+#include <arrow/csv/api.h>
+#include <arrow/io/api.h>
+#include <arrow/ipc/api.h>
+#include <arrow/util/compression.h>
+#include <arrow/util/decimal.h>
+#include <arrow/util/float16.h>
+#include <parquet/arrow/reader.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+
+namespace muster::tables {
+namespace {
+
+using arrow::Array;
+using arrow::Type;
+
+constexpr int64_t kExact = int64_t{1} << 53;
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+// Arrow's threads would compete with those that train.
+constexpr bool kThreads = false;
+
+CellKind kind_of(const arrow::DataType& type) {
+  if (type.id() == Type::DICTIONARY)
+    return kind_of(*static_cast<const arrow::DictionaryType&>(type).value_type());
+  if (type.id() == Type::NA) return CellKind::empty;
+  if (type.id() == Type::BOOL) return CellKind::boolean;
+  if (arrow::is_integer(type.id())) return CellKind::integer;
+  if (arrow::is_floating(type.id()) || arrow::is_decimal(type.id())) return CellKind::number;
+  if (type.id() == Type::STRING || type.id() == Type::LARGE_STRING ||
+      type.id() == Type::STRING_VIEW)
+    return CellKind::text;
+  const bool is_time = arrow::is_temporal(type.id()) || type.id() == Type::DURATION;
+  return is_time ? CellKind::time : CellKind::other;
+}
+
+double seconds_of(arrow::TimeUnit::type unit) {
+  switch (unit) {
+    case arrow::TimeUnit::SECOND:
+      return 1;
+    case arrow::TimeUnit::MILLI:
+      return 1e3;
+    case arrow::TimeUnit::MICRO:
+      return 1e6;
+    default:
+      return 1e9;
+  }
+}
+
+// Writes the cells of an array by `value`, which takes the array and a row.
+template <typename ArrayType, typename Value>
+void write(const Array& array, double* cells, Value value) {
+  const auto& typed = static_cast<const ArrayType&>(array);
+  for (int64_t row = 0; row < array.length(); ++row)
+    cells[row] = array.IsNull(row) ? kMissing : static_cast<double>(value(typed, row));
+}
+
+template <typename ArrayType>
+void write_values(const Array& array, double* cells, double divisor = 1) {
+  write<ArrayType>(array, cells, [divisor](const ArrayType& typed, int64_t row) {
+    return divisor == 1 ? static_cast<double>(typed.Value(row))
+                        : static_cast<double>(typed.Value(row)) / divisor;
+  });
+}
+
+// Does as write_values() does. Returns the first row with an integer that is not kept exactly, or
+// -1.
+template <typename ArrayType>
+int64_t write_wide(const Array& array, double* cells) {
+  write_values<ArrayType>(array, cells);
+  const auto& typed = static_cast<const ArrayType&>(array);
+  for (int64_t row = 0; row < array.length(); ++row) {
+    if (std::abs(cells[row]) < static_cast<double>(kExact) || array.IsNull(row)) continue;
+    const auto value = typed.Value(row);
+    if constexpr (std::is_signed_v<decltype(value)>) {
+      if (value < -kExact) return row;
+    }
+    if (value > 0 && static_cast<uint64_t>(value) > static_cast<uint64_t>(kExact)) return row;
+  }
+  return -1;
+}
+
+template <typename ArrayType>
+void write_decimals(const Array& array, double* cells) {
+  const int32_t scale = static_cast<const arrow::DecimalType&>(*array.type()).scale();
+  write<ArrayType>(array, cells, [scale](const ArrayType& typed, int64_t row) {
+    return typename arrow::TypeTraits<typename ArrayType::TypeClass>::CType(typed.GetValue(row))
+        .ToDouble(scale);
+  });
+}
+
+double time_divisor(const arrow::DataType& type) {
+  switch (type.id()) {
+    case Type::TIMESTAMP:
+      return seconds_of(static_cast<const arrow::TimestampType&>(type).unit());
+    case Type::DURATION:
+      return seconds_of(static_cast<const arrow::DurationType&>(type).unit());
+    case Type::DATE32:
+      return 1.0 / 86400;
+    case Type::DATE64:
+      return 1e3;
+    default:
+      return seconds_of(static_cast<const arrow::TimeType&>(type).unit());
+  }
+}
+
+int64_t write_integers(const Array& array, double* cells) {
+  switch (array.type_id()) {
+    case Type::INT8:
+      return write_values<arrow::Int8Array>(array, cells), -1;
+    case Type::UINT8:
+      return write_values<arrow::UInt8Array>(array, cells), -1;
+    case Type::INT16:
+      return write_values<arrow::Int16Array>(array, cells), -1;
+    case Type::UINT16:
+      return write_values<arrow::UInt16Array>(array, cells), -1;
+    case Type::INT32:
+      return write_values<arrow::Int32Array>(array, cells), -1;
+    case Type::UINT32:
+      return write_values<arrow::UInt32Array>(array, cells), -1;
+    case Type::INT64:
+      return write_wide<arrow::Int64Array>(array, cells);
+    default:
+      return write_wide<arrow::UInt64Array>(array, cells);
+  }
+}
+
+void write_times(const Array& array, double* cells) {
+  const double divisor = time_divisor(*array.type());
+  if (array.type_id() == Type::DATE32 || array.type_id() == Type::TIME32) {
+    // Both have 32 bits, and so the same layout.
+    const arrow::Int32Array values(array.length(), array.data()->buffers[1],
+                                   array.data()->buffers[0], array.null_count(), array.offset());
+    return write_values<arrow::Int32Array>(values, cells, divisor);
+  }
+  const arrow::Int64Array values(array.length(), array.data()->buffers[1], array.data()->buffers[0],
+                                 array.null_count(), array.offset());
+  write_values<arrow::Int64Array>(values, cells, divisor);
+}
+
+int64_t write_numbers(const Array& array, double* cells);
+
+// Each cell of the dictionary is converted once.
+int64_t write_dictionary(const arrow::DictionaryArray& array, double* cells) {
+  std::vector<double> values(static_cast<size_t>(array.dictionary()->length()));
+  const int64_t inexact = write_numbers(*array.dictionary(), values.data());
+  int64_t found = -1;
+  for (int64_t row = 0; row < array.length(); ++row) {
+    if (array.IsNull(row)) {
+      cells[row] = kMissing;
+      continue;
+    }
+    const int64_t index = array.GetValueIndex(row);
+    if (found < 0 && index == inexact) found = row;
+    cells[row] = values[static_cast<size_t>(index)];
+  }
+  return found;
+}
+
+int64_t write_numbers(const Array& array, double* cells) {
+  const Type::type type = array.type_id();
+  if (type == Type::DICTIONARY)
+    return write_dictionary(static_cast<const arrow::DictionaryArray&>(array), cells);
+  if (arrow::is_integer(type)) return write_integers(array, cells);
+  switch (type) {
+    case Type::BOOL:
+      write_values<arrow::BooleanArray>(array, cells);
+      break;
+    case Type::HALF_FLOAT:
+      write<arrow::HalfFloatArray>(array, cells, [](const auto& typed, int64_t row) {
+        return arrow::util::Float16::FromBits(typed.Value(row)).ToDouble();
+      });
+      break;
+    case Type::FLOAT:
+      write_values<arrow::FloatArray>(array, cells);
+      break;
+    case Type::DOUBLE:
+      write_values<arrow::DoubleArray>(array, cells);
+      break;
+    case Type::DECIMAL32:
+      write_decimals<arrow::Decimal32Array>(array, cells);
+      break;
+    case Type::DECIMAL64:
+      write_decimals<arrow::Decimal64Array>(array, cells);
+      break;
+    case Type::DECIMAL128:
+      write_decimals<arrow::Decimal128Array>(array, cells);
+      break;
+    case Type::DECIMAL256:
+      write_decimals<arrow::Decimal256Array>(array, cells);
+      break;
+    case Type::NA:
+      std::fill_n(cells, array.length(), kMissing);
+      break;
+    default:
+      write_times(array, cells);
+  }
+  return -1;
+}
+
+// Turns the cells of chunks into numbers of different texts.
+class TextReader {
+ public:
+  void read(const Array& array) {
+    if (array.type_id() != Type::DICTIONARY) {
+      for (int64_t row = 0; row < array.length(); ++row)
+        result_.cells.push_back(number(array, row));
+      return;
+    }
+    const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+    std::vector<int32_t> numbers(static_cast<size_t>(coded.dictionary()->length()), kUnseen);
+    for (int64_t row = 0; row < array.length(); ++row) {
+      if (array.IsNull(row)) {
+        result_.cells.push_back(-1);
+        continue;
+      }
+      const int64_t index = coded.GetValueIndex(row);
+      int32_t& known = numbers[static_cast<size_t>(index)];
+      if (known == kUnseen) known = number(*coded.dictionary(), index);
+      result_.cells.push_back(known);
+    }
+  }
+  Texts take() {
+    result_.values.resize(known_.size());
+    for (auto& [text, number] : known_) result_.values[static_cast<size_t>(number)] = text;
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr int32_t kUnseen = -2;
+
+  int32_t number(const Array& array, int64_t row) {
+    if (array.IsNull(row)) return -1;
+    return known_.try_emplace(text_of(array, row), static_cast<int32_t>(known_.size()))
+        .first->second;
+  }
+  static std::string text_of(const Array& array, int64_t row) {
+    switch (array.type_id()) {
+      case Type::STRING:
+        return static_cast<const arrow::StringArray&>(array).GetString(row);
+      case Type::LARGE_STRING:
+        return static_cast<const arrow::LargeStringArray&>(array).GetString(row);
+      case Type::STRING_VIEW:
+        return std::string(static_cast<const arrow::StringViewArray&>(array).GetView(row));
+      default:
+        return array.GetScalar(row).ValueOrDie()->ToString();
+    }
+  }
+
+  Texts result_;
+  std::unordered_map<std::string, int32_t> known_;
+};
+
+class ArrowTable : public Table {
+ public:
+  explicit ArrowTable(std::shared_ptr<arrow::Table> table) : table_(std::move(table)) {
+    for (const auto& field : table_->schema()->fields())
+      columns_.push_back({field->name(), kind_of(*field->type()), field->type()->ToString()});
+  }
+
+  const std::vector<ColumnInfo>& columns() const override { return columns_; }
+  uint64_t rows() const override { return static_cast<uint64_t>(table_->num_rows()); }
+
+  int64_t read_numbers(size_t column, std::span<double> cells) const override {
+    int64_t first = 0, inexact = -1;
+    for (const auto& chunk : table_->column(static_cast<int>(column))->chunks()) {
+      const int64_t row = write_numbers(*chunk, cells.data() + first);
+      if (row >= 0 && inexact < 0) inexact = first + row;
+      first += chunk->length();
+    }
+    return inexact;
+  }
+
+  Texts read_texts(size_t column) const override {
+    TextReader reader;
+    for (const auto& chunk : table_->column(static_cast<int>(column))->chunks())
+      reader.read(*chunk);
+    return reader.take();
+  }
+
+ private:
+  const std::shared_ptr<arrow::Table> table_;
+  std::vector<ColumnInfo> columns_;
+};
+
+using Read = arrow::Result<std::shared_ptr<arrow::Table>>;
+
+// Opens a file, and unpacks it if it begins as gzip does.
+arrow::Result<std::shared_ptr<arrow::io::InputStream>> open_text(const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(path));
+  ARROW_ASSIGN_OR_RAISE(const auto magic, file->Read(2));
+  ARROW_RETURN_NOT_OK(file->Seek(0));
+  if (magic->ToString() != "\x1f\x8b") return file;
+  ARROW_ASSIGN_OR_RAISE(auto codec, arrow::util::Codec::Create(arrow::Compression::GZIP));
+  return arrow::io::CompressedInputStream::Make(codec.get(), std::move(file));
+}
+
+// Returns Arrow's name of a column without a header: "f0" for "column1".
+std::string generated_name(const std::string& name) {
+  return "f" + std::to_string(std::atoi(name.c_str() + std::min<size_t>(6, name.size())) - 1);
+}
+
+Read read_csv(const std::string& path, const ReadOptions& options, ReadError& error) {
+  ARROW_ASSIGN_OR_RAISE(auto input, open_text(path));
+  auto read = arrow::csv::ReadOptions::Defaults();
+  read.use_threads = kThreads;
+  read.autogenerate_column_names = !options.header;
+  auto parse = arrow::csv::ParseOptions::Defaults();
+  parse.delimiter = options.separator;
+  parse.newlines_in_values = true;
+  parse.invalid_row_handler = [&](const arrow::csv::InvalidRow& row) {
+    error.text = "expected " + std::to_string(row.expected_columns) + " columns, found " +
+                 std::to_string(row.actual_columns);
+    if (row.number > 0) error.row = row.number - (options.header ? 2 : 1);
+    return arrow::csv::InvalidRowResult::Error;
+  };
+  auto convert = arrow::csv::ConvertOptions::Defaults();
+  convert.decimal_point = options.decimal;
+  convert.strings_can_be_null = true;
+  for (const std::string& name : options.texts)
+    convert.column_types[options.header ? name : generated_name(name)] = arrow::utf8();
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::csv::TableReader::Make(arrow::io::default_io_context(),
+                                                                   input, read, parse, convert));
+  ARROW_ASSIGN_OR_RAISE(auto table, reader->Read());
+  if (options.header) return table;
+  std::vector<std::string> names;
+  for (int i = 1; i <= table->num_columns(); ++i) names.push_back("column" + std::to_string(i));
+  return table->RenameColumns(names);
+}
+
+Read read_parquet(const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(path));
+  parquet::arrow::FileReaderBuilder builder;
+  ARROW_RETURN_NOT_OK(builder.Open(file));
+  parquet::ArrowReaderProperties properties(kThreads);
+  properties.set_pre_buffer(false);
+  ARROW_ASSIGN_OR_RAISE(auto reader, builder.properties(properties)->Build());
+  return reader->ReadTable();
+}
+
+Read read_arrow(const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(path));
+  auto options = arrow::ipc::IpcReadOptions::Defaults();
+  options.use_threads = kThreads;
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(file, options));
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
+  for (int i = 0; i < reader->num_record_batches(); ++i) {
+    ARROW_ASSIGN_OR_RAISE(auto batch, reader->ReadRecordBatch(i));
+    ARROW_RETURN_NOT_OK(batch->ValidateFull());
+    batches.push_back(std::move(batch));
+  }
+  return arrow::Table::FromRecordBatches(reader->schema(), std::move(batches));
+}
+
+Read read(const std::string& path, const ReadOptions& options, ReadError& error) {
+  if (options.format == "parquet") return read_parquet(path);
+  if (options.format == "arrow") return read_arrow(path);
+  return read_csv(path, options, error);
+}
+
+}  // namespace
+}  // namespace muster::tables
+
+muster::tables::Table* muster_read_table(const char* path,
+                                         const muster::tables::ReadOptions& options,
+                                         muster::tables::ReadError& error) {
+  try {
+    auto table = muster::tables::read(path, options, error);
+    if (table.ok()) return new muster::tables::ArrowTable(*table);
+    if (error.text.empty())
+      error.text = "expected a whole file of this format, found: " + table.status().message();
+  } catch (const std::exception& thrown) {
+    error.text = std::string("expected a whole file of this format, found: ") + thrown.what();
+  }
+  return nullptr;
+}
+
+#endif
