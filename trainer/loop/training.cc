@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/digest.h"
+#include "common/documents/json.h"
 #include "common/documents/problems.h"
 #include "common/environment.h"
 #include "common/error.h"
@@ -13,11 +14,13 @@
 #include "common/program/log.h"
 #include "common/text/whole_number.h"
 #include "common/threads/cpu_budget.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/loss.h"
 #include "trainer/data/sources/look.h"
+#include "trainer/data/sources/table_source.h"
 #include "trainer/group/address.h"
 #include "trainer/spec/check.h"
 #include "trainer/spec/convert.h"
@@ -56,12 +59,18 @@ Training to_training(Document document) {
   return training;
 }
 
+void give_preparation(spec::DataSource& source, const Json& prepared) {
+  auto* table = std::get_if<spec::TableSource>(&source.kind);
+  if (table != nullptr && !prepared.is_null()) table->prepared = prepared;
+}
+
 // Sets the number of classes of a model that leaves it open to that of the training data. Every
 // replica does so and finds the same number; the number is part of the training's fingerprint.
-void decide_classes(Document& document) {
+void decide_classes(Document& document, const Json& prepared) {
   Json& training = document.value();
   std::string why;
-  spec::fill_in_classes(training, [&](const std::string&, const spec::DataSource& train) {
+  spec::fill_in_classes(training, [&](const std::string&, spec::DataSource train) {
+    give_preparation(train, prepared);
     auto facts = data::look_at(train);
     if (facts && !facts->malformed.empty()) why = facts->malformed;
     const auto missing = data::unreadable_files(train);
@@ -75,6 +84,22 @@ void decide_classes(Document& document) {
   else
     problems.report("data.train", "data that say how many classes the model has", why);
   require_no_problems(problems.sorted(), kBadInput);
+}
+
+// Returns what the newest model in the job's folder keeps of the table that it was trained on; null
+// if there is none. Only manifests are read: a damaged checkpoint is found when it is restored.
+Json kept_preparation(const std::filesystem::path& storage) {
+  if (storage.empty()) return nullptr;
+  const checkpoint::Store store(storage / "checkpoints", 1);
+  for (const checkpoint::FolderName& name : store.list()) {
+    try {
+      const auto found = checkpoint::Store::read(storage / "checkpoints" / name.text());
+      return member(found.manifest.samples, "table");
+    } catch (const Invalid&) {
+      continue;
+    }
+  }
+  return nullptr;
 }
 
 const spec::DataSource& source_of(const spec::DataSpec& data, const std::string& name) {
@@ -160,11 +185,17 @@ void count_devices(Document& document) {
 
 }  // namespace
 
-Training Training::load(const std::filesystem::path& path) {
+Training Training::load(const std::filesystem::path& path, const std::filesystem::path& storage) {
   Document document = spec::load_training(path);
   count_devices(document);
-  decide_classes(document);
-  return to_training(std::move(document));
+  const Json& train = member(member(document.value(), "data"), "train");
+  const Json kept = given(train, "table") ? kept_preparation(storage) : nullptr;
+  decide_classes(document, kept);
+  Training training = to_training(std::move(document));
+  spec::DataSpec& data = training.spec.data;
+  if (!kept.is_null() && data.train.table() != nullptr)
+    use_preparation(data, data::continue_preparation(data.train, kept));
+  return training;
 }
 
 Training Training::from_json(const Json& json, const std::string& source) {
@@ -203,12 +234,24 @@ data::TrainingData open_to_train(const Training& training, const data::Replicas&
   return data;
 }
 
+void use_preparation(spec::DataSpec& data, const Json& prepared) {
+  give_preparation(data.train, prepared);
+  if (data.validation) give_preparation(*data.validation, prepared);
+  if (data.test) give_preparation(*data.test, prepared);
+}
+
 void take_label_count_from_layers(compute::ModelSpec& model) {
   if (model.label_count == 0) model.label_count = compute::check_graph(model).outputs;
 }
 
 // Raise this with each change after which the same engine computes other bits.
 constexpr int kArithmetic = 2;
+
+std::string Assembly::layout_fingerprint() const {
+  const Json& table = train->format().table;
+  return engine->layout().fingerprint() +
+         (table.is_null() ? "" : " with the table " + sha256(table.dump()).substr(0, 16));
+}
 
 std::string Assembly::determinism_fingerprint() const {
   return "muster " + group::version() + ", arithmetic " + std::to_string(kArithmetic) + "; " +

@@ -26,8 +26,11 @@ struct Training {
 
   // Both throw Invalid (kBadConfig) with every problem, also for features that this build lacks. If
   // the model leaves its number of classes open, load() takes it from the training data, and throws
-  // Invalid (kBadInput) if the data do not tell it.
-  static Training load(const std::filesystem::path& path);
+  // Invalid (kBadInput) if the data do not tell it. If `storage`, the folder of the job, has
+  // checkpoints of a model of tables, the model's inputs stay as they are, whatever is in the
+  // training data now.
+  static Training load(const std::filesystem::path& path,
+                       const std::filesystem::path& storage = {});
   static Training from_json(const Json& json, const std::string& source);
 };
 
@@ -48,6 +51,9 @@ std::unique_ptr<data::Dataset> open_for(const Training& training, const std::str
 // Opens and checks, in the same way, the data that these replicas train on.
 data::TrainingData open_to_train(const Training& training, const data::Replicas& replicas,
                                  compute::ModelSpec& model);
+
+// Gives the data that are tables what a model keeps of its training data; null: nothing is given.
+void use_preparation(spec::DataSpec& data, const Json& prepared);
 
 // Takes the model's number of labels from its last layer. Use this if the training data, which
 // otherwise decide the number, are not available: data for evaluation may lack some classes.
@@ -73,6 +79,9 @@ struct Assembly {
   int threads() const;                            // the total over all devices
   // Returns the longest time that a device has waited for its batches. Thread-safe.
   double input_wait_seconds() const;
+  // Returns what two members must have in common to exchange gradients: the layout of the
+  // parameters, and how rows of a table become samples.
+  std::string layout_fingerprint() const;
   // Returns build, instruction set, precision and threads, which decide the bits of results.
   std::string determinism_fingerprint() const;
 };

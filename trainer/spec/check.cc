@@ -172,6 +172,7 @@ class Checker {
     check_record_files(member(source, "tfRecord"), relative + ".tfRecord");
     check_keys(member(source, "tfRecord"), relative + ".tfRecord");
     check_record_files(member(source, "table"), relative + ".table");
+    check_rows(member(source, "table"), relative + ".table");
     const auto* loss = this->loss();
     if (!loss) return;
     LabelKind labels = kind->label_kind;
@@ -205,6 +206,24 @@ class Checker {
     const bool both = given(records, "files");
     if (both == given(records, "fileList"))
       report(relative, "either files or fileList", both ? "both" : "neither");
+  }
+
+  // Checks which rows of a table are samples, and what is learnt.
+  void check_rows(const Json& table, const std::string& relative) {
+    if (!table.is_object()) return;
+    std::vector<std::string> orders;
+    if (bool_or(table, "mixed", false)) orders.emplace_back("mixed");
+    for (const char* field : {"orderBy", "groupBy"})
+      if (given(table, field)) orders.emplace_back(field);
+    if (orders.size() > 1)
+      report(relative, "at most one of mixed, orderBy and groupBy", join(orders));
+    const Json& target = member(table, "target");
+    if (!target.is_object() || !is_sound(relative + ".target")) return;
+    const bool several = given(target, "columns");
+    if (several == given(target, "column"))
+      report(relative + ".target", "either column or columns", several ? "both" : "neither");
+    else if (several && string_or(target, "kind", "number") == "class")
+      report(relative + ".target", "column, for only numbers may be several targets", "columns");
   }
 
   // Checks a table at `relative` and returns the kind of its labels: that of the training data's
@@ -327,9 +346,11 @@ class Checker {
     const std::string policy = string_or(member(training_, "synchronization"), "policy", "sync");
     const Json& table = member(train, "table");
     const bool has_files = given(train, "idx") || given(train, "tfRecord") ||
-                           (table.is_object() && !bool_or(table, "mixed", false));
+                           (table.is_object() && !bool_or(table, "mixed", false) &&
+                            !given(table, "orderBy") && !given(table, "groupBy"));
     if (is_sound("data.train.idx") && !has_files) {
-      report(relative, "record, for only idx, tfRecord and a table that is not mixed have files",
+      report(relative,
+             "record, for only idx, tfRecord and a table in the order of its files have files",
              describe("file"));
     } else if (is_sound("synchronization.policy") && policy != "sync") {
       report(relative, "record for the policy " + policy, describe("file"));

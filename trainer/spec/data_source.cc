@@ -80,13 +80,22 @@ Transform to_transform(const Json& value, const char* fallback) {
   const std::string name = string_or(value, "transform", fallback);
   if (name == "minMax") return Transform::min_max;
   if (name == "log") return Transform::log;
+  if (name == "buckets") return Transform::buckets;
   return name == "none" ? Transform::none : Transform::standardize;
 }
 
 TableFeature to_feature(const Json& value) {
   TableFeature feature;
   feature.columns = strings_in(member(value, "columns"));
-  if (given(value, "kind")) feature.is_category = string_or(value, "kind", "") == "category";
+  if (const std::string kind = string_or(value, "kind", ""); !kind.empty())
+    feature.kind = kind == "category"     ? FeatureKind::category
+                   : kind == "categories" ? FeatureKind::categories
+                   : kind == "vector"     ? FeatureKind::vector
+                                          : FeatureKind::number;
+  feature.separator = string_or(value, "separator", "");
+  if (given(value, "least")) feature.least = number_or(value, "least", 0);
+  if (given(value, "most")) feature.most = number_or(value, "most", 0);
+  feature.buckets = integer_or(value, "buckets", feature.buckets);
   feature.transform = to_transform(value, "standardize");
   const std::string missing = string_or(value, "missing", "mean");
   feature.missing = missing == "flag"       ? Missing::flag
@@ -94,6 +103,8 @@ TableFeature to_feature(const Json& value) {
                                             : Missing::mean;
   feature.constant = number_or(value, "constant", 0);
   feature.most_values = integer_or(value, "mostValues", feature.most_values);
+  feature.spare_values = integer_or(value, "spareValues", feature.spare_values);
+  feature.hash_buckets = integer_or(value, "hashBuckets", feature.hash_buckets);
   return feature;
 }
 
@@ -108,11 +119,18 @@ TableSource to_table(const Json& value) {
     source.format.separator = text[0];
   source.format.decimal = string_or(value, "decimal", ".")[0];
   source.format.header = bool_or(value, "header", true);
-  source.mixed = bool_or(value, "mixed", false);
+  const std::string by = string_or(value, "orderBy", ""), group = string_or(value, "groupBy", "");
+  source.order_column = by + group;
+  source.order = !by.empty()                      ? RowOrder::by_value
+                 : !group.empty()                 ? RowOrder::by_group
+                 : bool_or(value, "mixed", false) ? RowOrder::mixed
+                                                  : RowOrder::as_they_are;
   for (const Json& feature : member(value, "features"))
     source.features.push_back(to_feature(feature));
   const Json& target = member(value, "target");
-  source.target.column = string_or(target, "column", "");
+  source.target.columns = strings_in(member(target, "columns"));
+  if (source.target.columns.empty())
+    source.target.columns.push_back(string_or(target, "column", ""));
   source.target.is_class = string_or(target, "kind", "class") == "class";
   source.target.transform = to_transform(target, "none");
   return source;

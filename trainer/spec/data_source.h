@@ -99,29 +99,47 @@ struct CocoSource {
 
 // How a file of a table is read.
 struct TableFormat {
-  std::string name;    // csv, parquet, arrow or numpy; empty: by the file's ending
+  std::string name;    // csv, parquet, arrow, numpy or tfrecord; empty: by the file's ending
   char separator = 0;  // 0: by the first line
   char decimal = '.';  // or ','
   bool header = true;  // whether the first line has the names of the columns
 };
 
-enum class Transform { standardize, min_max, log, none };
+enum class Transform { standardize, min_max, log, none, buckets };
 enum class Missing { mean, constant, flag };
+// What the cells of a column are: numbers, categories, several categories each, several numbers
+// each.
+enum class FeatureKind { number, category, categories, vector };
 
 // Columns that become features in the same way.
 struct TableFeature {
   std::vector<std::string> columns;
-  std::optional<bool> is_category;  // nothing: columns of texts are
+  std::optional<FeatureKind> kind;  // nothing: as the first file has them
+  std::string separator;            // of several in a text; empty: a space
+  // Of numbers.
+  std::optional<double> least, most;  // a number beyond them is replaced by them
   Transform transform = Transform::standardize;
+  int64_t buckets = 10;  // of Transform::buckets
   Missing missing = Missing::mean;
   double constant = 0;
-  int64_t most_values = 100;  // of a category, without the slot of unknown values
+  // Of categories.
+  int64_t most_values = 100;  // with an input of their own
+  int64_t spare_values = 0;   // inputs for values that later training data bring
+  int64_t hash_buckets = 0;   // 0: values have inputs of their own
 };
 
 struct TableTarget {
-  std::string column;
-  bool is_class = true;  // false: a number
+  std::vector<std::string> columns;  // one, or several numbers
+  bool is_class = true;              // false: numbers
   Transform transform = Transform::none;
+};
+
+// In which order the rows of all files are numbered.
+enum class RowOrder {
+  as_they_are,
+  mixed,     // a random order, always the same
+  by_value,  // by the rising values of a column, for example a time
+  by_group,  // rows of the same value of a column beside each other, the values in a random order
 };
 
 struct DataSource;
@@ -131,7 +149,8 @@ struct TableSource {
   std::vector<std::filesystem::path> files;  // files or patterns
   bool listed = false;                       // whether the manifest has fileList
   TableFormat format;
-  bool mixed = false;                  // whether the samples have a random order
+  RowOrder order = RowOrder::as_they_are;
+  std::string order_column;            // of by_value and by_group
   std::vector<TableFeature> features;  // empty: all columns but the target
   TableTarget target;
   // Of data for evaluation: the training data, which decide the features, or what a model keeps of

@@ -92,9 +92,10 @@ Json train_source_schema() {
   schema["x-kubernetes-validations"].push_back(
       {{"rule",
         "!has(self.shard) || self.shard == 'record' || has(self.idx) || has(self.tfRecord) || "
-        "(has(self.table) && !(has(self.table.mixed) && self.table.mixed))"},
+        "(has(self.table) && !(has(self.table.mixed) && self.table.mixed) && "
+        "!has(self.table.orderBy) && !has(self.table.groupBy))"},
        {"message",
-        "expected record, for only idx, tfRecord and a table that is not mixed have files"},
+        "expected record, for only idx, tfRecord and a table in the order of its files have files"},
        {"fieldPath", ".shard"}});
   return schema;
 }

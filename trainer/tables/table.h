@@ -9,9 +9,9 @@
 
 namespace muster::tables {
 
-// What the cells of a column are. `other` is what no number and no text can stand for, for example
-// a list. `empty` is a column in which every cell is missing.
-enum class CellKind { integer, number, boolean, time, text, empty, other };
+// What the cells of a column are. `numbers` and `texts` are lists. `empty` is a column in which
+// every cell is missing, and `other` is what none of these can stand for, for example a structure.
+enum class CellKind { integer, number, boolean, time, text, empty, numbers, texts, other };
 
 struct ColumnInfo {
   std::string name;
@@ -29,19 +29,30 @@ struct Texts {
   }
 };
 
-// The content of one file.
+// Lists, one after the other.
+struct Lists {
+  std::vector<uint64_t> ends;   // of each row: where its list ends
+  std::vector<double> numbers;  // the entries of all lists of numbers; NaN: missing
+  Texts texts;                  // the entries of all lists of texts
+};
+
+// A file that was opened. Its rows are in blocks, and one block of one column is read at a time: a
+// row group of Parquet, a batch of Arrow, the whole of another file.
 class Table {
  public:
   virtual ~Table() = default;
 
   virtual const std::vector<ColumnInfo>& columns() const = 0;
-  virtual uint64_t rows() const = 0;
+  virtual const std::vector<uint64_t>& rows_of_blocks() const = 0;
   // Writes the cells of a column, which must be integers, numbers, booleans (0 and 1), times
   // (seconds since 1970 or since midnight) or empty. A missing cell is NaN. Returns the first row
-  // with an integer that a double does not keep exactly; -1: there is none.
-  virtual int64_t read_numbers(size_t column, std::span<double> cells) const = 0;
-  // Reads any column but `other`.
-  virtual Texts read_texts(size_t column) const = 0;
+  // of the block with an integer that a double does not keep exactly; -1: there is none. Throws
+  // std::runtime_error for a part of the file that cannot be read.
+  virtual int64_t read_numbers(size_t block, size_t column, std::span<double> cells) const = 0;
+  // Reads any column but lists and `other`. Throws as read_numbers() does.
+  virtual Texts read_texts(size_t block, size_t column) const = 0;
+  // Reads a column of lists; a missing list is empty. Throws as read_numbers() does.
+  virtual Lists read_lists(size_t block, size_t column) const = 0;
 };
 
 struct ReadOptions {
@@ -58,9 +69,9 @@ struct ReadError {
   int64_t row = -1;  // the row in the file, from 0, without the header; -1: not known
 };
 
-// The only function of libmuster_tables.so. Returns null and sets `error` for a file that cannot be
-// read. Throws nothing.
-using ReadTable = Table*(const char* path, const ReadOptions& options, ReadError& error);
-inline constexpr const char* kReadTable = "muster_read_table";
+// The only function of libmuster_tables.so: opens a file. Returns null and sets `error` for a file
+// that cannot be read. Throws nothing.
+using OpenTable = Table*(const char* path, const ReadOptions& options, ReadError& error);
+inline constexpr const char* kOpenTable = "muster_open_table";
 
 }  // namespace muster::tables

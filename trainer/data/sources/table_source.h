@@ -21,9 +21,15 @@ struct TableIndex {
 // Precondition: the source is a table. Throws Invalid.
 const TableIndex& read_table_index(const spec::DataSource& source);
 
+// Returns what a model that was trained on other data keeps, for these training data: its inputs
+// and statistics are the same, and values that are new get spare inputs. It is `kept` itself, and
+// nothing is read, if the model was trained on these data before, or has no spare inputs. Throws
+// Invalid.
+Json continue_preparation(const spec::DataSource& train, const Json& kept);
+
 // Reads the samples that skip, take and split select.
 Samples read_table(const spec::DataSource& source, StorageKind storage);
-// Reads these parts, one after the other. Precondition: the source is not mixed.
+// Reads these parts, one after the other. Precondition: the rows have the order of the files.
 Samples read_table_parts(const spec::DataSource& source, const std::vector<FilePart>& parts,
                          StorageKind storage);
 

@@ -243,12 +243,13 @@ class NumpyTable : public tables::Table {
       add(ArrayParser(content_, "", file).parse(), file);
     }
     if (arrays_.empty()) throw Invalid(file + ": expected arrays, found none");
+    rows_of_blocks_ = {rows()};
   }
 
   const std::vector<tables::ColumnInfo>& columns() const override { return columns_; }
-  uint64_t rows() const override { return arrays_.front().rows; }
+  const std::vector<uint64_t>& rows_of_blocks() const override { return rows_of_blocks_; }
 
-  int64_t read_numbers(size_t column, std::span<double> cells) const override {
+  int64_t read_numbers(size_t /*block*/, size_t column, std::span<double> cells) const override {
     const auto& [array, place] = places_[column];
     int64_t inexact = -1;
     for (uint64_t row = 0; row < rows(); ++row) {
@@ -265,7 +266,7 @@ class NumpyTable : public tables::Table {
     return inexact;
   }
 
-  tables::Texts read_texts(size_t column) const override {
+  tables::Texts read_texts(size_t /*block*/, size_t column) const override {
     const auto& [array, place] = places_[column];
     tables::Texts texts;
     std::unordered_map<std::string, int32_t> known;
@@ -285,7 +286,12 @@ class NumpyTable : public tables::Table {
     return texts;
   }
 
+  // No column of an array has lists.
+  tables::Lists read_lists(size_t /*block*/, size_t /*column*/) const override { return {}; }
+
  private:
+  uint64_t rows() const { return arrays_.front().rows; }
+
   void add(NumpyArray array, const std::string& file) {
     if (!arrays_.empty() && array.rows != rows())
       throw Invalid(fmt::format("{}: array {}: expected {} rows, as array {} has, found {}", file,
@@ -306,6 +312,7 @@ class NumpyTable : public tables::Table {
   const std::string content_;
   std::vector<std::unique_ptr<std::string>> unpacked_;
   std::vector<NumpyArray> arrays_;
+  std::vector<uint64_t> rows_of_blocks_;  // one: the arrays are read as a whole
   std::vector<tables::ColumnInfo> columns_;
   std::vector<std::pair<size_t, uint64_t>> places_;  // of a column: its array, and which there
 };

@@ -6,14 +6,11 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <span>
-#include <unordered_map>
+#include <system_error>
 
 #include "common/error.h"
 #include "common/text/listed.h"
 #include "common/text/nearest.h"
-#include "trainer/data/tables/table_file.h"
 #include "trainer/records/file_pattern.h"
 
 namespace muster::data {
@@ -24,7 +21,12 @@ using tables::CellKind;
 using tables::ColumnInfo;
 
 constexpr size_t kMostColumnsNamed = 10;
+constexpr uint64_t kMostBytesOpen = uint64_t{64} << 20;
 constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
+
+std::string in_quotes(const std::string& text) {
+  return '"' + text + '"';
+}
 
 // Returns the number that a whole text is.
 std::optional<double> number_in(std::string text, char decimal) {
@@ -36,200 +38,288 @@ std::optional<double> number_in(std::string text, char decimal) {
   return is_number ? std::optional(number) : std::nullopt;
 }
 
-// Reads one file after the other into the columns of a RawTable.
-class RawReader {
- public:
-  RawReader(const spec::TableSource& source, const Wanted& wanted) : wanted_(wanted) {
-    raw_.files = table_files(source);
-    raw_.format = source.format;
-  }
+FeatureKind kind_for(CellKind found) {
+  if (found == CellKind::text) return FeatureKind::category;
+  if (found == CellKind::texts) return FeatureKind::categories;
+  return found == CellKind::numbers ? FeatureKind::vector : FeatureKind::number;
+}
 
-  RawTable read() {
-    for (const fs::path& file : raw_.files) read_file(file);
-    return std::move(raw_);
+// Returns the parts of a text that are not empty.
+std::vector<std::string> split(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  return parts;
+}
+
+// The columns of a file by their names.
+class Places {
+ public:
+  explicit Places(const TableFile& file) : file_(file) {
+    for (size_t i = 0; i < file.columns().size(); ++i) places_[file.columns()[i].name].push_back(i);
+  }
+  // Throws Invalid if not exactly one column has this name.
+  size_t of(const std::string& name) const {
+    const auto found = places_.find(name);
+    if (found == places_.end()) refuse(name);
+    if (found->second.size() == 1) return found->second.front();
+    throw Invalid(fmt::format("{}: expected one column named \"{}\", found {}",
+                              file_.path().string(), name, found->second.size()));
   }
 
  private:
-  // Returns the columns that are known to be texts, so that the cells are as the file has them.
-  std::vector<std::string> texts() const {
+  [[noreturn]] void refuse(const std::string& name) const {
     std::vector<std::string> names;
-    if (raw_.columns.empty()) {
-      for (const WantedColumn& column : wanted_.columns)
-        if (column.is_text.value_or(false)) names.push_back(column.name);
-    } else {
-      for (const RawColumn& column : raw_.columns)
-        if (column.is_text) names.push_back(column.name);
-    }
-    return names;
+    for (const ColumnInfo& column : file_.columns()) names.push_back(column.name);
+    const std::string meant = did_you_mean(name, names);
+    throw Invalid(fmt::format("{}: expected a column named \"{}\", found the columns {}{}",
+                              file_.path().string(), name, listed(names, kMostColumnsNamed),
+                              meant.empty() ? "" : "; " + meant));
   }
 
-  void read_file(const fs::path& file) {
-    file_ = &file;
-    const auto table = read_table_file(file, raw_.format, texts());
-    table_ = table.get();
-    places_.clear();
-    for (size_t i = 0; i < table->columns().size(); ++i)
-      places_[table->columns()[i].name].push_back(i);
-    raw_.rows_of_files.push_back(table->rows());
-    // Later files have the kinds of the first one.
-    if (raw_.columns.empty())
-      choose_columns();
-    else
-      declared_.assign(declared_.size(), true);
-    for (size_t i = 0; i < raw_.columns.size(); ++i) read_column(raw_.columns[i], declared_[i]);
-  }
-
-  // Decides the columns by the first file.
-  void choose_columns() {
-    if (wanted_.all) {
-      for (const ColumnInfo& column : table_->columns()) {
-        const bool is_named = std::ranges::find(wanted_.columns, column.name,
-                                                &WantedColumn::name) != wanted_.columns.end();
-        if (!column.name.empty() && !is_named) choose({column.name, std::nullopt});
-      }
-    }
-    for (const WantedColumn& column : wanted_.columns) choose(column);
-  }
-
-  void choose(const WantedColumn& wanted) {
-    const bool is_text =
-        wanted.is_text.value_or(table_->columns()[place_of(wanted.name)].kind == CellKind::text);
-    raw_.columns.push_back({wanted.name, is_text, {}, {}, {}});
-    declared_.push_back(wanted.is_text.has_value());
-  }
-
-  size_t place_of(const std::string& name) const {
-    const auto found = places_.find(name);
-    if (found != places_.end() && found->second.size() == 1) return found->second.front();
-    std::vector<std::string> names;
-    for (const ColumnInfo& column : table_->columns()) names.push_back(column.name);
-    if (found == places_.end()) {
-      const std::string meant = did_you_mean(name, names);
-      throw Invalid(fmt::format("{}: expected a column named \"{}\", found the columns {}{}",
-                                file_->string(), name, listed(names, kMostColumnsNamed),
-                                meant.empty() ? "" : "; " + meant));
-    }
-    throw Invalid(fmt::format("{}: expected one column named \"{}\", found {}", file_->string(),
-                              name, found->second.size()));
-  }
-
-  // `is_declared`: the manifest or a model says what the column is.
-  void read_column(RawColumn& column, bool is_declared) {
-    const size_t place = place_of(column.name);
-    const ColumnInfo& info = table_->columns()[place];
-    if (info.kind == CellKind::other)
-      throw Invalid(fmt::format(
-          "{}, column {}: expected numbers or texts in UTF-8, found the type {}; data.train.table."
-          "features says which columns are used",
-          file_->string(), column.name, info.type));
-    if (!column.is_text && info.kind != CellKind::text) {
-      read_numbers(column, place);
-      return;
-    }
-    tables::Texts texts = table_->read_texts(place);
-    if (column.is_text) {
-      if (!is_declared && info.kind == CellKind::text) require_no_numbers(column, texts);
-      append(column, std::move(texts));
-    } else {
-      append_as_numbers(column, texts);
-    }
-  }
-
-  void read_numbers(RawColumn& column, size_t place) {
-    const size_t before = column.numbers.size();
-    column.numbers.resize(before + table_->rows());
-    const std::span<double> cells = std::span(column.numbers).subspan(before);
-    const int64_t inexact = table_->read_numbers(place, cells);
-    if (inexact >= 0)
-      refuse(inexact, column, "an integer of at most 2^53, up to which numbers are exact",
-             table_->read_texts(place).text(static_cast<size_t>(inexact)));
-    for (size_t row = 0; row < cells.size(); ++row)
-      if (std::isinf(cells[row]))
-        refuse(static_cast<int64_t>(row), column, "a finite number",
-               cells[row] > 0 ? "inf" : "-inf");
-  }
-
-  std::vector<std::optional<double>> numbers_in(const tables::Texts& texts) const {
-    std::vector<std::optional<double>> numbers;
-    for (const std::string& text : texts.values)
-      numbers.push_back(number_in(text, raw_.format.decimal));
-    return numbers;
-  }
-
-  // Refuses a column of numbers of which some cells are none, and which therefore looks like texts.
-  void require_no_numbers(const RawColumn& column, const tables::Texts& texts) const {
-    const std::vector<std::optional<double>> numbers = numbers_in(texts);
-    uint64_t count = 0, all = 0;
-    int64_t first = -1;
-    for (size_t row = 0; row < texts.cells.size(); ++row) {
-      if (texts.cells[row] < 0) continue;
-      ++all;
-      if (numbers[static_cast<size_t>(texts.cells[row])])
-        ++count;
-      else if (first < 0)
-        first = static_cast<int64_t>(row);
-    }
-    if (first < 0 || 2 * count < all) return;
-    refuse(first, column, fmt::format("a number, as {} of the {} cells have", count, all),
-           texts.text(static_cast<size_t>(first)),
-           "; if the column has categories, data.train.table.features says so by kind: category");
-  }
-
-  void append(RawColumn& column, tables::Texts texts) {
-    auto& known = known_[&column];
-    std::vector<int32_t> numbers;
-    for (std::string& text : texts.values) {
-      const auto [at, is_new] = known.try_emplace(text, static_cast<int32_t>(column.values.size()));
-      if (is_new) column.values.push_back(std::move(text));
-      numbers.push_back(at->second);
-    }
-    for (const int32_t cell : texts.cells)
-      column.cells.push_back(cell < 0 ? -1 : numbers[static_cast<size_t>(cell)]);
-  }
-
-  void append_as_numbers(RawColumn& column, const tables::Texts& texts) const {
-    const std::vector<std::optional<double>> numbers = numbers_in(texts);
-    for (size_t row = 0; row < texts.cells.size(); ++row) {
-      const int32_t cell = texts.cells[row];
-      if (cell >= 0 && !numbers[static_cast<size_t>(cell)])
-        refuse(static_cast<int64_t>(row), column, "a number", texts.text(row));
-      column.numbers.push_back(cell < 0 ? kMissingCell : *numbers[static_cast<size_t>(cell)]);
-    }
-  }
-
-  // `row` is that of the file.
-  [[noreturn]] void refuse(int64_t row, const RawColumn& column, const std::string& expected,
-                           const std::string& found, const std::string& hint = "") const {
-    throw Invalid(fmt::format("{}, column {}: expected {}, found \"{}\"{}",
-                              place_of_row(*file_, raw_.format, static_cast<uint64_t>(row)),
-                              column.name, expected, found, hint));
-  }
-
-  const Wanted& wanted_;
-  RawTable raw_;
-  std::vector<bool> declared_;  // by column
-  std::unordered_map<const RawColumn*, std::unordered_map<std::string, int32_t>> known_;
-  const fs::path* file_ = nullptr;
-  const tables::Table* table_ = nullptr;
-  std::unordered_map<std::string, std::vector<size_t>> places_;  // columns of the file by name
+  const TableFile& file_;
+  std::unordered_map<std::string_view, std::vector<size_t>> places_;
 };
 
 }  // namespace
 
-uint64_t RawTable::rows() const {
-  return std::accumulate(rows_of_files.begin(), rows_of_files.end(), uint64_t{0});
+const RawColumn& RawRows::column(const std::string& name) const {
+  return *std::ranges::find(columns, name, &RawColumn::name);
 }
 
-std::string RawTable::place(uint64_t row) const {
-  size_t file = 0;
-  for (; row >= rows_of_files[file]; ++file) row -= rows_of_files[file];
-  return place_of_row(files[file], format, row);
+void RawRows::refuse(uint64_t row, const std::string& column, const std::string& expected,
+                     const std::string& found) const {
+  throw Invalid(fmt::format("{}, column {}: expected {}, found {}",
+                            place_of_row(file, format, first_of_file + row), column, expected,
+                            found));
 }
 
-void RawTable::refuse(uint64_t row, const std::string& column, const std::string& expected,
-                      const std::string& found) const {
-  throw Invalid(
-      fmt::format("{}, column {}: expected {}, found {}", place(row), column, expected, found));
+RawReader::RawReader(const spec::TableSource& source, Wanted wanted)
+    : wanted_(std::move(wanted)), files_(table_files(source)), opened_(files_.size()) {
+  rows_.format = source.format;
+  const auto file = open(0);
+  const Places places(*file);
+  const auto choose = [&](const WantedColumn& wanted) {
+    const CellKind found = file->columns()[places.of(wanted.name)].kind;
+    RawColumn column;
+    column.name = wanted.name;
+    column.kind = wanted.kind.value_or(kind_for(found));
+    column.separator = wanted.separator.empty() ? " " : wanted.separator;
+    rows_.columns.push_back(std::move(column));
+    declared_.push_back(wanted.kind.has_value());
+  };
+  if (wanted_.all) {
+    for (const ColumnInfo& column : file->columns()) {
+      const bool is_named = std::ranges::find(wanted_.columns, column.name, &WantedColumn::name) !=
+                            wanted_.columns.end();
+      if (!column.name.empty() && !is_named) choose({column.name, std::nullopt});
+    }
+  }
+  for (const WantedColumn& column : wanted_.columns) choose(column);
+  known_.resize(rows_.columns.size());
+}
+
+std::shared_ptr<const TableFile> RawReader::open(size_t file) {
+  if (opened_[file] != nullptr) return opened_[file];
+  auto opened = std::make_shared<TableFile>(files_[file], rows_.format, texts());
+  std::error_code error;
+  const uint64_t bytes = fs::file_size(files_[file], error);
+  if (error || opened_bytes_ + bytes > kMostBytesOpen) return opened;
+  opened_bytes_ += bytes;
+  return opened_[file] = std::move(opened);
+}
+
+// Returns the columns that are known to be texts, so that the cells are as the file has them.
+std::vector<std::string> RawReader::texts() const {
+  std::vector<std::string> names;
+  for (const RawColumn& column : rows_.columns)
+    if (column.kind != FeatureKind::number) names.push_back(column.name);
+  if (rows_.columns.empty())
+    for (const WantedColumn& column : wanted_.columns)
+      if (column.kind.value_or(FeatureKind::number) != FeatureKind::number)
+        names.push_back(column.name);
+  return names;
+}
+
+std::vector<uint64_t> RawReader::rows_of_files() {
+  std::vector<uint64_t> rows;
+  for (size_t i = 0; i < files_.size(); ++i) rows.push_back(open(i)->rows());
+  return rows;
+}
+
+void RawReader::read(const std::function<void(const RawRows&)>& each) {
+  rows_.first = 0;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const auto file = open(i);
+    std::vector<size_t> places;
+    const Places named(*file);
+    for (const RawColumn& column : rows_.columns) places.push_back(named.of(column.name));
+    rows_.file = files_[i];
+    rows_.first_of_file = 0;
+    for (size_t block = 0; block < file->rows_of_blocks().size(); ++block) {
+      rows_.count = file->rows_of_blocks()[block];
+      for (size_t column = 0; column < places.size(); ++column)
+        read_column(*file, block, places[column], column);
+      // Later rows have the kinds of the first ones.
+      declared_.assign(declared_.size(), true);
+      each(rows_);
+      rows_.first += rows_.count;
+      rows_.first_of_file += rows_.count;
+    }
+  }
+}
+
+void RawReader::read_column(const TableFile& file, size_t block, size_t place, size_t number) {
+  RawColumn& column = rows_.columns[number];
+  const ColumnInfo& info = file.columns()[place];
+  const bool found_lists = info.kind == CellKind::texts || info.kind == CellKind::numbers;
+  if (info.kind == CellKind::other || (found_lists && !column.has_lists()))
+    throw Invalid(fmt::format(
+        "{}, column {}: expected numbers or texts in UTF-8, found the type {}; data.train.table."
+        "features says which columns are used",
+        file.path().string(), column.name, info.type));
+  column.cells.clear();
+  column.numbers.clear();
+  if (column.has_lists()) {
+    if (found_lists)
+      read_lists(file, block, place, number);
+    else
+      split_texts(file.read_texts(block, place), number);
+  } else if (column.is_text()) {
+    tables::Texts texts = file.read_texts(block, place);
+    if (!declared_[number] && info.kind == CellKind::text) require_no_numbers(column, texts);
+    number_texts(number, std::move(texts));
+  } else if (info.kind == CellKind::text) {
+    turn_into_numbers(column, file.read_texts(block, place));
+  } else {
+    read_numbers(file, block, place, column);
+  }
+  require_finite(column);
+}
+
+void RawReader::read_numbers(const TableFile& file, size_t block, size_t place, RawColumn& column) {
+  column.numbers.resize(rows_.count);
+  const int64_t inexact = file.read_numbers(block, place, column.numbers);
+  if (inexact >= 0)
+    rows_.refuse(static_cast<uint64_t>(inexact), column.name,
+                 "an integer of at most 2^53, up to which numbers are exact",
+                 in_quotes(file.read_texts(block, place).text(static_cast<size_t>(inexact))));
+}
+
+void RawReader::read_lists(const TableFile& file, size_t block, size_t place, size_t number) {
+  RawColumn& column = rows_.columns[number];
+  const bool found_numbers = file.columns()[place].kind == CellKind::numbers;
+  tables::Lists lists = file.read_lists(block, place);
+  column.ends = std::move(lists.ends);
+  if (column.kind == FeatureKind::vector) {
+    if (!found_numbers)
+      throw Invalid(fmt::format("{}, column {}: expected lists of numbers, found lists of texts",
+                                file.path().string(), column.name));
+    column.numbers = std::move(lists.numbers);
+    return;
+  }
+  if (found_numbers) {
+    lists.texts.cells.reserve(lists.numbers.size());
+    for (const double value : lists.numbers) {
+      lists.texts.cells.push_back(static_cast<int32_t>(lists.texts.values.size()));
+      lists.texts.values.push_back(fmt::format("{}", value));
+    }
+  }
+  number_texts(number, std::move(lists.texts));
+}
+
+// Makes lists of texts like "a b c".
+void RawReader::split_texts(const tables::Texts& texts, size_t number) {
+  RawColumn& column = rows_.columns[number];
+  std::vector<std::vector<std::string>> parts;  // of each different text
+  for (const std::string& text : texts.values) parts.push_back(split(text, column.separator));
+  tables::Texts all;
+  uint64_t end = 0;
+  column.ends.clear();
+  for (size_t row = 0; row < texts.cells.size(); ++row) {
+    if (texts.cells[row] >= 0) {
+      for (const std::string& part : parts[static_cast<size_t>(texts.cells[row])]) {
+        ++end;
+        if (column.kind == FeatureKind::categories) {
+          all.cells.push_back(static_cast<int32_t>(all.values.size()));
+          all.values.push_back(part);
+          continue;
+        }
+        const auto value = number_in(part, rows_.format.decimal);
+        if (!value) rows_.refuse(row, column.name, "numbers", in_quotes(part));
+        column.numbers.push_back(*value);
+      }
+    }
+    column.ends.push_back(end);
+  }
+  if (column.kind == FeatureKind::categories) number_texts(number, std::move(all));
+}
+
+void RawReader::require_finite(const RawColumn& column) const {
+  for (size_t i = 0; i < column.numbers.size(); ++i) {
+    if (!std::isinf(column.numbers[i])) continue;
+    const auto row = column.has_lists()
+                         ? std::ranges::upper_bound(column.ends, i) - column.ends.begin()
+                         : static_cast<std::ptrdiff_t>(i);
+    rows_.refuse(static_cast<uint64_t>(row), column.name, "a finite number",
+                 column.numbers[i] > 0 ? "\"inf\"" : "\"-inf\"");
+  }
+}
+
+std::vector<std::optional<double>> RawReader::numbers_in(const tables::Texts& texts) const {
+  std::vector<std::optional<double>> numbers;
+  for (const std::string& text : texts.values)
+    numbers.push_back(number_in(text, rows_.format.decimal));
+  return numbers;
+}
+
+// Refuses a column of numbers of which some cells are none, and which therefore looks like texts.
+void RawReader::require_no_numbers(const RawColumn& column, const tables::Texts& texts) const {
+  const std::vector<std::optional<double>> numbers = numbers_in(texts);
+  uint64_t count = 0, all = 0;
+  int64_t first = -1;
+  for (size_t row = 0; row < texts.cells.size(); ++row) {
+    if (texts.cells[row] < 0) continue;
+    ++all;
+    if (numbers[static_cast<size_t>(texts.cells[row])])
+      ++count;
+    else if (first < 0)
+      first = static_cast<int64_t>(row);
+  }
+  if (first < 0 || 2 * count < all) return;
+  rows_.refuse(static_cast<uint64_t>(first), column.name,
+               fmt::format("a number, as {} of the {} cells have", count, all),
+               in_quotes(texts.text(static_cast<size_t>(first))) +
+                   "; if the column has categories, data.train.table.features says so by kind: "
+                   "category");
+}
+
+// Replaces the numbers of a block's texts by those that all blocks have in common.
+void RawReader::number_texts(size_t number, tables::Texts texts) {
+  RawColumn& column = rows_.columns[number];
+  std::vector<int32_t> numbers;
+  for (std::string& text : texts.values) {
+    const auto next = static_cast<int32_t>(column.values.size());
+    const auto [at, is_new] = known_[number].try_emplace(text, next);
+    if (is_new) column.values.push_back(std::move(text));
+    numbers.push_back(at->second);
+  }
+  column.cells = std::move(texts.cells);
+  for (int32_t& cell : column.cells)
+    if (cell >= 0) cell = numbers[static_cast<size_t>(cell)];
+}
+
+void RawReader::turn_into_numbers(RawColumn& column, const tables::Texts& texts) const {
+  const std::vector<std::optional<double>> numbers = numbers_in(texts);
+  for (size_t row = 0; row < texts.cells.size(); ++row) {
+    const int32_t cell = texts.cells[row];
+    if (cell >= 0 && !numbers[static_cast<size_t>(cell)])
+      rows_.refuse(row, column.name, "a number", in_quotes(texts.text(row)));
+    column.numbers.push_back(cell < 0 ? kMissingCell : *numbers[static_cast<size_t>(cell)]);
+  }
 }
 
 std::vector<fs::path> table_files(const spec::TableSource& source) {
@@ -239,8 +329,25 @@ std::vector<fs::path> table_files(const spec::TableSource& source) {
   return files;
 }
 
-RawTable read_raw_table(const spec::TableSource& source, const Wanted& wanted) {
-  return RawReader(source, wanted).read();
+RawRows read_all(const spec::TableSource& source, const Wanted& wanted) {
+  RawRows all;
+  RawReader(source, wanted).read([&](const RawRows& rows) {
+    if (all.columns.empty()) {
+      all = rows;
+      return;
+    }
+    all.count += rows.count;
+    for (size_t i = 0; i < rows.columns.size(); ++i) {
+      const RawColumn& from = rows.columns[i];
+      RawColumn& to = all.columns[i];
+      const uint64_t before = to.is_text() ? to.cells.size() : to.numbers.size();
+      for (const uint64_t end : from.ends) to.ends.push_back(before + end);
+      to.numbers.insert(to.numbers.end(), from.numbers.begin(), from.numbers.end());
+      to.cells.insert(to.cells.end(), from.cells.begin(), from.cells.end());
+      to.values = from.values;
+    }
+  });
+  return all;
 }
 
 }  // namespace muster::data

@@ -182,16 +182,19 @@ void leave_out_copies(const spec::TableSource& source, const ColumnSummary& targ
   const bool classes = is_class(target);
   Wanted wanted;
   for (const ColumnSummary* column : columns)
-    wanted.columns.push_back({column->info.name, classes || column->is_text()});
-  wanted.columns.push_back({target.info.name, classes});
-  const RawTable table = read_raw_table(source, wanted);
+    wanted.columns.push_back({column->info.name, classes || column->is_text()
+                                                     ? FeatureKind::category
+                                                     : FeatureKind::number});
+  wanted.columns.push_back(
+      {target.info.name, classes ? FeatureKind::category : FeatureKind::number});
+  const RawRows table = read_all(source, wanted);
   const RawColumn& last = table.columns.back();
   std::vector<const ColumnSummary*> kept;
   for (size_t i = 0; i < columns.size(); ++i) {
     const RawColumn& column = table.columns[i];
-    const bool gives_away = classes          ? is_renamed(column, last)
-                            : column.is_text ? false
-                                             : is_scaled(column, last);
+    const bool gives_away = classes            ? is_renamed(column, last)
+                            : column.is_text() ? false
+                                               : is_scaled(column, last);
     if (gives_away)
       notes.push_back(
           fmt::format("column {} is left out: it gives the target away", quoted(column.name)));
@@ -209,7 +212,8 @@ Suggestion suggest(const std::filesystem::path& file, const std::string& named,
   spec::TableSource source;
   source.files = {file};
   source.format = format;
-  read_raw_table(source, {.all = false, .columns = {{target, true}}});  // names a missing column
+  // It names a missing column.
+  RawReader(source, {.all = false, .columns = {{target, FeatureKind::category}}});
   const TableSummary summary = summarize(file, format);
   const ColumnSummary& last =
       *std::ranges::find(summary.columns, target, [](const auto& c) { return c.info.name; });

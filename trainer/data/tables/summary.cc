@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "common/text/shorten.h"
 #include "trainer/data/tables/table_file.h"
@@ -16,9 +17,20 @@ namespace {
 constexpr size_t kMostFrequent = 3;
 constexpr size_t kLongestCell = 32;
 
-void summarize_numbers(const tables::Table& table, size_t place, ColumnSummary& column) {
+// Calls `each` with the number of each block, and its rows.
+template <typename Each>
+void for_blocks(const TableFile& table, Each each) {
+  for (size_t block = 0; block < table.rows_of_blocks().size(); ++block)
+    each(block, table.rows_of_blocks()[block]);
+}
+
+void summarize_numbers(const TableFile& table, size_t place, ColumnSummary& column) {
   std::vector<double> cells(table.rows());
-  table.read_numbers(place, cells);
+  size_t first = 0;
+  for_blocks(table, [&](size_t block, uint64_t rows) {
+    table.read_numbers(block, place, std::span(cells).subspan(first, rows));
+    first += rows;
+  });
   std::erase_if(cells, [](double cell) { return std::isnan(cell); });
   column.missing = table.rows() - cells.size();
   if (cells.empty()) return;
@@ -36,14 +48,17 @@ void summarize_numbers(const tables::Table& table, size_t place, ColumnSummary& 
       static_cast<uint64_t>(std::distance(cells.begin(), std::unique(cells.begin(), cells.end())));
 }
 
-void summarize_texts(const tables::Table& table, size_t place, ColumnSummary& column) {
-  const tables::Texts texts = table.read_texts(place);
-  std::vector<uint64_t> counts(texts.values.size());
-  for (const int32_t cell : texts.cells)
-    ++(cell < 0 ? column.missing : counts[static_cast<size_t>(cell)]);
-  column.distinct = texts.values.size();
-  for (size_t i = 0; i < counts.size(); ++i)
-    column.frequent.emplace_back(texts.values[i], counts[i]);
+// Counts the texts that `read` returns for each block.
+template <typename Read>
+void summarize_texts(const TableFile& table, ColumnSummary& column, Read read) {
+  std::unordered_map<std::string, uint64_t> counts;
+  for_blocks(table, [&](size_t block, uint64_t) {
+    const tables::Texts texts = read(block);
+    for (const int32_t cell : texts.cells)
+      ++(cell < 0 ? column.missing : counts[texts.values[static_cast<size_t>(cell)]]);
+  });
+  column.distinct = counts.size();
+  column.frequent.assign(counts.begin(), counts.end());
   std::ranges::sort(column.frequent, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
@@ -72,17 +87,17 @@ std::string values_text(const ColumnSummary& column) {
 }  // namespace
 
 TableSummary summarize(const std::filesystem::path& file, const spec::TableFormat& format) {
-  const auto table = read_table_file(file, format);
-  TableSummary summary{file, table->rows(), {}};
-  for (size_t place = 0; place < table->columns().size(); ++place) {
+  const TableFile table(file, format);
+  TableSummary summary{file, table.rows(), {}};
+  for (size_t place = 0; place < table.columns().size(); ++place) {
     ColumnSummary column;
-    column.info = table->columns()[place];
+    column.info = table.columns()[place];
     if (column.info.kind == tables::CellKind::empty)
-      column.missing = table->rows();
+      column.missing = table.rows();
     else if (column.is_text())
-      summarize_texts(*table, place, column);
+      summarize_texts(table, column, [&](size_t block) { return table.read_texts(block, place); });
     else if (column.is_usable())
-      summarize_numbers(*table, place, column);
+      summarize_numbers(table, place, column);
     summary.columns.push_back(std::move(column));
   }
   return summary;

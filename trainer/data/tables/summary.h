@@ -25,9 +25,7 @@ struct ColumnSummary {
 
   bool is_text() const { return info.kind == tables::CellKind::text; }
   // Whether the cells can be features: numbers or texts, of which one is not missing.
-  bool is_usable() const {
-    return info.kind != tables::CellKind::other && info.kind != tables::CellKind::empty;
-  }
+  bool is_usable() const { return info.kind < tables::CellKind::empty; }
 };
 
 struct TableSummary {

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <numeric>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 
 #include "common/error.h"
 #include "common/system/file.h"
 #include "common/system/shared_library.h"
 #include "trainer/data/files/source_file.h"
+#include "trainer/data/tables/example_table.h"
 #include "trainer/data/tables/numpy_table.h"
 
 namespace muster::data {
@@ -24,18 +27,18 @@ constexpr const char* kWithoutArrow =
     "clone of Muster `make run` installs it: deploy/setup/arrow.sh says why it cannot. ";
 
 // The library stays open until the process ends: what it has made may outlive every reader.
-tables::ReadTable& reader() {
-  static tables::ReadTable* const read = [] {
-    tables::ReadTable* found = nullptr;
+tables::OpenTable& opener() {
+  static tables::OpenTable* const open = [] {
+    tables::OpenTable* found = nullptr;
     try {
       SharedLibrary("tables", "the library that reads them", "libmuster_tables.so", true)
-          .find(found, tables::kReadTable);
+          .find(found, tables::kOpenTable);
     } catch (const Unavailable& error) {
       throw Invalid(kWithoutArrow + std::string(error.what()));
     }
     return found;
   }();
-  return *read;
+  return *open;
 }
 
 // Reads a CSV file a byte at a time.
@@ -104,8 +107,19 @@ std::string format_by_ending(const fs::path& file) {
   const std::string ending = without_gz(file);
   if (ending == ".csv" || ending == ".tsv" || ending == ".txt") return "csv";
   if (ending == ".parquet") return "parquet";
+  if (ending == ".tfrecord" || ending == ".tfrecords") return "tfrecord";
   if (ending == ".npy" || ending == ".npz") return "numpy";
   return ending == ".arrow" || ending == ".feather" ? "arrow" : "";
+}
+
+// Calls `read`, and names the file if a part of it cannot be read.
+template <typename Read>
+auto named(const fs::path& file, Read read) {
+  try {
+    return read();
+  } catch (const std::runtime_error& error) {
+    throw Invalid(file.string() + ": expected a whole file of this format, found: " + error.what());
+  }
 }
 
 }  // namespace
@@ -118,36 +132,58 @@ std::string format_name(const fs::path& file, const spec::TableFormat& format) {
   const std::string name = format.name.empty() ? format_by_ending(file) : format.name;
   if (!name.empty()) return name;
   throw Invalid(
-      fmt::format("{}: expected the ending .csv, .tsv, .txt, .parquet, .arrow, .feather, .npy or "
-                  ".npz, or the field "
+      fmt::format("{}: expected the ending .csv, .tsv, .txt, .parquet, .arrow, .feather, .npy, "
+                  ".npz or .tfrecord, or the field "
                   "`format` beside it, found \"{}\"",
                   file.string(), file.extension().string()));
 }
 
-std::unique_ptr<const tables::Table> read_table_file(const fs::path& file,
-                                                     const spec::TableFormat& format,
-                                                     const std::vector<std::string>& texts) {
+TableFile::TableFile(fs::path file, const spec::TableFormat& format,
+                     const std::vector<std::string>& texts)
+    : path_(std::move(file)) {
   tables::ReadOptions options;
-  options.format = format_name(file, format);
+  options.format = format_name(path_, format);
   options.decimal = format.decimal;
   options.header = format.header;
   options.texts = texts;
   {
-    SourceFile opened(file, "a table");
+    SourceFile opened(path_, "a table");
     std::byte first{};
     if (opened.stream().read({&first, 1}) == 0)
-      throw Invalid(file.string() + ": expected a table, found an empty file");
+      throw Invalid(path_.string() + ": expected a table, found an empty file");
   }
-  if (options.format == "numpy") return parse_numpy(read_file(file), file.string());
+  if (options.format == "numpy") {
+    table_ = parse_numpy(read_file(path_), path_.string());
+    return;
+  }
   if (options.format == "csv")
-    options.separator = format.separator != 0 ? format.separator : separator_of(file);
+    options.separator = format.separator != 0 ? format.separator : separator_of(path_);
+  if (options.format == "tfrecord") {
+    table_ = open_examples(path_);
+    return;
+  }
   tables::ReadError error;
-  std::unique_ptr<const tables::Table> table(reader()(file.c_str(), options, error));
-  if (table == nullptr)
-    throw Invalid((error.row < 0 ? file.string()
-                                 : place_of_row(file, format, static_cast<uint64_t>(error.row))) +
+  table_.reset(opener()(path_.c_str(), options, error));
+  if (table_ == nullptr)
+    throw Invalid((error.row < 0 ? path_.string()
+                                 : place_of_row(path_, format, static_cast<uint64_t>(error.row))) +
                   ": " + error.text);
-  return table;
+}
+
+uint64_t TableFile::rows() const {
+  return std::accumulate(rows_of_blocks().begin(), rows_of_blocks().end(), uint64_t{0});
+}
+
+int64_t TableFile::read_numbers(size_t block, size_t column, std::span<double> cells) const {
+  return named(path_, [&] { return table_->read_numbers(block, column, cells); });
+}
+
+tables::Texts TableFile::read_texts(size_t block, size_t column) const {
+  return named(path_, [&] { return table_->read_texts(block, column); });
+}
+
+tables::Lists TableFile::read_lists(size_t block, size_t column) const {
+  return named(path_, [&] { return table_->read_lists(block, column); });
 }
 
 std::string place_of_row(const fs::path& file, const spec::TableFormat& format, uint64_t row) {

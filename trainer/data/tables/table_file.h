@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,18 +11,34 @@
 
 namespace muster::data {
 
-// Returns the format of a file, "csv", "parquet", "arrow" or "numpy", by `format` or by the file's
-// ending. Throws Invalid for another ending.
+// Returns the format of a file, "csv", "parquet", "arrow", "numpy" or "tfrecord", by `format` or by
+// the file's ending. Throws Invalid for another ending.
 std::string format_name(const std::filesystem::path& file, const spec::TableFormat& format);
 
 // Whether the ending of a file's name is one of a table.
 bool is_table_name(const std::filesystem::path& file);
 
-// Reads a whole file. The columns named in `texts` are read as text where the file does not say
-// what its cells are (CSV). Throws Invalid naming the file, and where it is known the line.
-std::unique_ptr<const tables::Table> read_table_file(const std::filesystem::path& file,
-                                                     const spec::TableFormat& format,
-                                                     const std::vector<std::string>& texts = {});
+// A file of a table that was opened.
+class TableFile {
+ public:
+  // Opens a file. The columns named in `texts` are read as text where the file does not say what
+  // its cells are (CSV). Throws Invalid naming the file, and where it is known the line.
+  TableFile(std::filesystem::path file, const spec::TableFormat& format,
+            const std::vector<std::string>& texts = {});
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::vector<tables::ColumnInfo>& columns() const { return table_->columns(); }
+  const std::vector<uint64_t>& rows_of_blocks() const { return table_->rows_of_blocks(); }
+  uint64_t rows() const;
+  // See tables::Table. Throw Invalid naming the file.
+  int64_t read_numbers(size_t block, size_t column, std::span<double> cells) const;
+  tables::Texts read_texts(size_t block, size_t column) const;
+  tables::Lists read_lists(size_t block, size_t column) const;
+
+ private:
+  const std::filesystem::path path_;
+  std::unique_ptr<const tables::Table> table_;
+};
 
 // Returns the place of a row, counted from 0 without the header, for messages: "a.csv, line 12" or
 // "a.parquet, row 11", which is the 11th.

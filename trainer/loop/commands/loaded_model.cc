@@ -127,15 +127,6 @@ LoadedModel load_exported(const fs::path& file, const CompleteModel& complete) {
 
 }  // namespace
 
-void use_preparation(LoadedModel& model) {
-  const Json& prepared = member(model.samples, "table");
-  spec::DataSpec& data = model.training.spec.data;
-  for (auto* part : {&data.validation, &data.test}) {
-    auto* table = *part ? std::get_if<spec::TableSource>(&(*part)->kind) : nullptr;
-    if (table != nullptr && !prepared.is_null()) table->prepared = prepared;
-  }
-}
-
 // The job may be running. If the job prunes the checkpoint while it is read here, the job's newest
 // checkpoint is loaded instead.
 LoadedModel load_model(const fs::path& where, const CompleteModel& complete) {

@@ -24,10 +24,6 @@ struct LoadedModel {
 // before the engine is made.
 using CompleteModel = std::function<void(LoadedModel&)>;
 
-// Gives the tables that a model is evaluated on what the model keeps of its training data, which
-// then need not be there.
-void use_preparation(LoadedModel& model);
-
 // Loads the model at `where`, which is one of these: a checkpoint's folder; a folder with
 // checkpoints/ (a job's directory or a --storage folder); an exported model or its folder. In a
 // folder with checkpoints/ it loads the newest undamaged checkpoint, or the best one after a

@@ -40,7 +40,7 @@ std::unique_ptr<data::Dataset> open_data(LoadedModel& model, const std::string& 
                   kUsage);
   }
   take_label_count_from_layers(spec.model);
-  use_preparation(model);
+  use_preparation(model.training.spec.data, member(model.samples, "table"));
   return open_for(model.training, data, spec.model);
 }
 

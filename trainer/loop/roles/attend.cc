@@ -79,7 +79,7 @@ Hello make_hello(const group::Membership& membership, const Training& training) 
 
 Hello make_hello(const group::Membership& membership, const Assembly& assembly) {
   Hello hello = make_hello(membership, assembly.training);
-  hello.set_layout_fingerprint(assembly.engine->layout().fingerprint());
+  hello.set_layout_fingerprint(assembly.layout_fingerprint());
   hello.set_determinism(assembly.determinism_fingerprint());
   if (membership.collective()) name_gpus(assembly, hello);
   return hello;
@@ -92,7 +92,7 @@ group::PeerRegistry::Expected expected_peers(const group::Membership& membership
   expected.version = group::version();
   expected.training_fingerprint = assembly.training.fingerprint;
   expected.training = assembly.training.json.dump();
-  expected.layout_fingerprint = assembly.engine->layout().fingerprint();
+  expected.layout_fingerprint = assembly.layout_fingerprint();
   if (has_its_bits(assembly.spec())) {
     expected.determinism = assembly.determinism_fingerprint();
     expected.determinism_of_ps = determinism_of_ps();

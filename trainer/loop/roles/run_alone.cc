@@ -56,7 +56,7 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
 }  // namespace
 
 int run_alone(const group::Membership& membership, std::stop_token stop, Json* result) {
-  Training training = Training::load(membership.training);
+  Training training = Training::load(membership.training, membership.storage);
   keep_links_on_host(membership, training.spec);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,

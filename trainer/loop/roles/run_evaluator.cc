@@ -174,7 +174,7 @@ class EvaluatorLoop {
 }  // namespace
 
 int run_evaluator(const group::Membership& membership, std::stop_token stop) {
-  Training training = Training::load(membership.training);
+  Training training = Training::load(membership.training, membership.storage);
   take_label_count_from_layers(training.spec.model);
   const EvaluationData data(training);
   if (data.parts().empty()) {

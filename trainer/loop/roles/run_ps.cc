@@ -199,7 +199,7 @@ bool was_finished(const group::Membership& membership, const Training& training)
 }  // namespace
 
 int run_ps(const group::Membership& membership, std::stop_token stop) {
-  const Training training = Training::load(membership.training);
+  const Training training = Training::load(membership.training, membership.storage);
   const Hello hello = make_hello(membership, training);
   ps::HostIdentity identity;
   identity.job_uid = membership.uid;

@@ -30,7 +30,7 @@ int run_replica(const group::Membership& membership, std::stop_token stop) {
     const group::Pollers pollers(cpu_budget() / 2);
     return run_ps(membership, stop);
   }
-  Training training = Training::load(membership.training);
+  Training training = Training::load(membership.training, membership.storage);
   keep_links_on_host(membership, training.spec);
   const group::Pollers pollers(cpu_budget() / 2);
   const auto run = membership.is_leader() ? run_leader : run_worker;

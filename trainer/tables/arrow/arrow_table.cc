@@ -12,12 +12,14 @@
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 #include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <stdexcept>
 #include <string_view>
 #include <unordered_map>
 
@@ -33,7 +35,18 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 // Arrow's threads would compete with those that train.
 constexpr bool kThreads = false;
 
+bool is_list_type(Type::type type) {
+  return type == Type::LIST || type == Type::LARGE_LIST || type == Type::FIXED_SIZE_LIST;
+}
+
 CellKind kind_of(const arrow::DataType& type) {
+  if (is_list_type(type.id())) {
+    const CellKind entries = kind_of(*type.field(0)->type());
+    if (entries == CellKind::text) return CellKind::texts;
+    const bool are_numbers =
+        entries == CellKind::integer || entries == CellKind::number || entries == CellKind::boolean;
+    return are_numbers ? CellKind::numbers : CellKind::other;
+  }
   if (type.id() == Type::DICTIONARY)
     return kind_of(*static_cast<const arrow::DictionaryType&>(type).value_type());
   if (type.id() == Type::NA) return CellKind::empty;
@@ -264,19 +277,35 @@ class TextReader {
   std::unordered_map<std::string, int32_t> known_;
 };
 
+// Calls `each` with the array of all entries, and the numbers of entries of each list.
+template <typename ListType, typename Each>
+void with_entries(const Array& array, Each each) {
+  const auto& lists = static_cast<const ListType&>(array);
+  std::vector<uint64_t> counts;
+  for (int64_t row = 0; row < lists.length(); ++row)
+    counts.push_back(lists.IsNull(row) ? 0 : static_cast<uint64_t>(lists.value_length(row)));
+  each(*lists.Flatten().ValueOrDie(), counts);
+}
+
+// Throws std::runtime_error if `result` has no value.
+template <typename Value>
+Value value_of(arrow::Result<Value> result) {
+  if (!result.ok()) throw std::runtime_error(result.status().message());
+  return *std::move(result);
+}
+
+using Chunks = std::shared_ptr<arrow::ChunkedArray>;
+
+// A file of Arrow's types. Other files differ in how a block of a column is read.
 class ArrowTable : public Table {
  public:
-  explicit ArrowTable(std::shared_ptr<arrow::Table> table) : table_(std::move(table)) {
-    for (const auto& field : table_->schema()->fields())
-      columns_.push_back({field->name(), kind_of(*field->type()), field->type()->ToString()});
-  }
-
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
-  uint64_t rows() const override { return static_cast<uint64_t>(table_->num_rows()); }
+  const std::vector<uint64_t>& rows_of_blocks() const override { return rows_of_blocks_; }
 
-  int64_t read_numbers(size_t column, std::span<double> cells) const override {
+  int64_t read_numbers(size_t block, size_t column, std::span<double> cells) const override {
     int64_t first = 0, inexact = -1;
-    for (const auto& chunk : table_->column(static_cast<int>(column))->chunks()) {
+    const Chunks found = read(block, column);
+    for (const auto& chunk : found->chunks()) {
       const int64_t row = write_numbers(*chunk, cells.data() + first);
       if (row >= 0 && inexact < 0) inexact = first + row;
       first += chunk->length();
@@ -284,19 +313,130 @@ class ArrowTable : public Table {
     return inexact;
   }
 
-  Texts read_texts(size_t column) const override {
+  Texts read_texts(size_t block, size_t column) const override {
     TextReader reader;
-    for (const auto& chunk : table_->column(static_cast<int>(column))->chunks())
-      reader.read(*chunk);
+    const Chunks found = read(block, column);
+    for (const auto& chunk : found->chunks()) reader.read(*chunk);
     return reader.take();
   }
 
+  Lists read_lists(size_t block, size_t column) const override {
+    Lists lists;
+    TextReader texts;
+    const bool are_texts = columns_[column].kind == CellKind::texts;
+    const auto add = [&](const Array& entries, const std::vector<uint64_t>& counts) {
+      uint64_t end = lists.ends.empty() ? 0 : lists.ends.back();
+      for (const uint64_t count : counts) lists.ends.push_back(end += count);
+      if (are_texts) {
+        texts.read(entries);
+        return;
+      }
+      const size_t before = lists.numbers.size();
+      lists.numbers.resize(before + static_cast<size_t>(entries.length()));
+      if (write_numbers(entries, lists.numbers.data() + before) >= 0)
+        throw std::runtime_error(
+            "a list with an integer beyond 2^53, up to which numbers are exact");
+    };
+    const Chunks found = read(block, column);
+    for (const auto& chunk : found->chunks()) {
+      if (chunk->type_id() == Type::LIST)
+        with_entries<arrow::ListArray>(*chunk, add);
+      else if (chunk->type_id() == Type::LARGE_LIST)
+        with_entries<arrow::LargeListArray>(*chunk, add);
+      else
+        with_entries<arrow::FixedSizeListArray>(*chunk, add);
+    }
+    lists.texts = texts.take();
+    return lists;
+  }
+
+ protected:
+  explicit ArrowTable(const arrow::Schema& schema) {
+    for (const auto& field : schema.fields()) {
+      const arrow::DataType* type = field->type().get();
+      if (type->id() == Type::DICTIONARY)
+        type = static_cast<const arrow::DictionaryType*>(type)->value_type().get();
+      columns_.push_back({field->name(), kind_of(*type), type->ToString()});
+    }
+  }
+  void add_block(int64_t rows) { rows_of_blocks_.push_back(static_cast<uint64_t>(rows)); }
+
  private:
-  const std::shared_ptr<arrow::Table> table_;
+  virtual Chunks read(size_t block, size_t column) const = 0;
+
   std::vector<ColumnInfo> columns_;
+  std::vector<uint64_t> rows_of_blocks_;
 };
 
-using Read = arrow::Result<std::shared_ptr<arrow::Table>>;
+// A CSV file, which is read as a whole, since only all of its cells tell the types of its columns.
+class CsvTable : public ArrowTable {
+ public:
+  explicit CsvTable(std::shared_ptr<arrow::Table> table)
+      : ArrowTable(*table->schema()), table_(std::move(table)) {
+    add_block(table_->num_rows());
+  }
+
+ private:
+  Chunks read(size_t, size_t column) const override {
+    return table_->column(static_cast<int>(column));
+  }
+
+  const std::shared_ptr<arrow::Table> table_;
+};
+
+class ParquetTable : public ArrowTable {
+ public:
+  ParquetTable(std::unique_ptr<parquet::arrow::FileReader> reader, const arrow::Schema& schema)
+      : ArrowTable(schema), reader_(std::move(reader)) {
+    const auto metadata = reader_->parquet_reader()->metadata();
+    for (int i = 0; i < reader_->num_row_groups(); ++i)
+      add_block(metadata->RowGroup(i)->num_rows());
+  }
+
+ private:
+  Chunks read(size_t block, size_t column) const override {
+    const parquet::arrow::SchemaField* field = &reader_->manifest().schema_fields[column];
+    while (!field->is_leaf()) field = &field->children.front();
+    const std::vector<int> leaf{field->column_index};
+    const auto table = value_of(reader_->ReadRowGroup(static_cast<int>(block), leaf));
+    if (static_cast<uint64_t>(table->num_rows()) != rows_of_blocks()[block])
+      throw std::runtime_error("a row group with fewer rows than the file says");
+    return table->column(0);
+  }
+
+  const std::unique_ptr<parquet::arrow::FileReader> reader_;
+};
+
+// A file of Arrow's own format. A batch is read with all its columns, and kept until another one is
+// asked for.
+class BatchTable : public ArrowTable {
+ public:
+  explicit BatchTable(std::shared_ptr<arrow::ipc::RecordBatchFileReader> reader)
+      : ArrowTable(*reader->schema()), reader_(std::move(reader)) {
+    for (int i = 0; i < reader_->num_record_batches(); ++i) add_block(read_batch(i)->num_rows());
+  }
+
+ private:
+  Chunks read(size_t block, size_t column) const override {
+    const auto batch = static_cast<int>(block);
+    if (batch_ == nullptr || batch != number_) batch_ = read_batch(batch);
+    number_ = batch;
+    return std::make_shared<arrow::ChunkedArray>(batch_->column(static_cast<int>(column)));
+  }
+
+  std::shared_ptr<arrow::RecordBatch> read_batch(int number) const {
+    auto batch = value_of(reader_->ReadRecordBatch(number));
+    if (const auto status = batch->ValidateFull(); !status.ok())
+      throw std::runtime_error(status.message());
+    return batch;
+  }
+
+  const std::shared_ptr<arrow::ipc::RecordBatchFileReader> reader_;
+  mutable std::shared_ptr<arrow::RecordBatch> batch_;
+  mutable int number_ = -1;
+};
+
+using Opened = arrow::Result<std::unique_ptr<Table>>;
 
 // Opens a file, and unpacks it if it begins as gzip does.
 arrow::Result<std::shared_ptr<arrow::io::InputStream>> open_text(const std::string& path) {
@@ -313,7 +453,7 @@ std::string generated_name(const std::string& name) {
   return "f" + std::to_string(std::atoi(name.c_str() + std::min<size_t>(6, name.size())) - 1);
 }
 
-Read read_csv(const std::string& path, const ReadOptions& options, ReadError& error) {
+Opened open_csv(const std::string& path, const ReadOptions& options, ReadError& error) {
   ARROW_ASSIGN_OR_RAISE(auto input, open_text(path));
   auto read = arrow::csv::ReadOptions::Defaults();
   read.use_threads = kThreads;
@@ -335,51 +475,54 @@ Read read_csv(const std::string& path, const ReadOptions& options, ReadError& er
   ARROW_ASSIGN_OR_RAISE(auto reader, arrow::csv::TableReader::Make(arrow::io::default_io_context(),
                                                                    input, read, parse, convert));
   ARROW_ASSIGN_OR_RAISE(auto table, reader->Read());
-  if (options.header) return table;
-  std::vector<std::string> names;
-  for (int i = 1; i <= table->num_columns(); ++i) names.push_back("column" + std::to_string(i));
-  return table->RenameColumns(names);
+  if (!options.header) {
+    std::vector<std::string> names;
+    for (int i = 1; i <= table->num_columns(); ++i) names.push_back("column" + std::to_string(i));
+    ARROW_ASSIGN_OR_RAISE(table, table->RenameColumns(names));
+  }
+  return std::make_unique<CsvTable>(std::move(table));
 }
 
-Read read_parquet(const std::string& path) {
+Opened open_parquet(const std::string& path) {
   ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(path));
   parquet::arrow::FileReaderBuilder builder;
   ARROW_RETURN_NOT_OK(builder.Open(file));
   parquet::ArrowReaderProperties properties(kThreads);
   properties.set_pre_buffer(false);
+  // Texts are read as the file's own numbers of texts, so that each different text is copied once.
+  for (int i = 0; i < builder.raw_reader()->metadata()->num_columns(); ++i)
+    if (builder.raw_reader()->metadata()->schema()->Column(i)->physical_type() ==
+        parquet::Type::BYTE_ARRAY)
+      properties.set_read_dictionary(i, true);
   ARROW_ASSIGN_OR_RAISE(auto reader, builder.properties(properties)->Build());
-  return reader->ReadTable();
+  std::shared_ptr<arrow::Schema> schema;
+  ARROW_RETURN_NOT_OK(reader->GetSchema(&schema));
+  return std::make_unique<ParquetTable>(std::move(reader), *schema);
 }
 
-Read read_arrow(const std::string& path) {
+Opened open_batches(const std::string& path) {
   ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(path));
   auto options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = kThreads;
   ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(file, options));
-  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
-  for (int i = 0; i < reader->num_record_batches(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(auto batch, reader->ReadRecordBatch(i));
-    ARROW_RETURN_NOT_OK(batch->ValidateFull());
-    batches.push_back(std::move(batch));
-  }
-  return arrow::Table::FromRecordBatches(reader->schema(), std::move(batches));
+  return std::make_unique<BatchTable>(std::move(reader));
 }
 
-Read read(const std::string& path, const ReadOptions& options, ReadError& error) {
-  if (options.format == "parquet") return read_parquet(path);
-  if (options.format == "arrow") return read_arrow(path);
-  return read_csv(path, options, error);
+Opened open(const std::string& path, const ReadOptions& options, ReadError& error) {
+  if (options.format == "parquet") return open_parquet(path);
+  if (options.format == "arrow") return open_batches(path);
+  return open_csv(path, options, error);
 }
 
 }  // namespace
 }  // namespace muster::tables
 
-muster::tables::Table* muster_read_table(const char* path,
+muster::tables::Table* muster_open_table(const char* path,
                                          const muster::tables::ReadOptions& options,
                                          muster::tables::ReadError& error) {
   try {
-    auto table = muster::tables::read(path, options, error);
-    if (table.ok()) return new muster::tables::ArrowTable(*table);
+    auto table = muster::tables::open(path, options, error);
+    if (table.ok()) return table->release();
     if (error.text.empty())
       error.text = "expected a whole file of this format, found: " + table.status().message();
   } catch (const std::exception& thrown) {

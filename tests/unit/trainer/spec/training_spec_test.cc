@@ -182,16 +182,35 @@ TEST(TrainingSpec, ReadsTables) {
   EXPECT_EQ(table.format.separator, '\t');
   EXPECT_EQ(table.format.decimal, ',');
   EXPECT_FALSE(table.format.header);
-  EXPECT_TRUE(table.mixed);
+  EXPECT_EQ(table.order, RowOrder::mixed);
   ASSERT_EQ(table.features.size(), 2u);
   EXPECT_THAT(table.features[0].columns, ElementsAre("a", "b"));
-  EXPECT_FALSE(table.features[0].is_category);
+  EXPECT_EQ(table.features[0].kind, std::nullopt);
   EXPECT_EQ(table.features[0].transform, Transform::log);
   EXPECT_EQ(table.features[0].missing, Missing::flag);
-  EXPECT_EQ(table.features[1].is_category, true);
+  EXPECT_EQ(table.features[1].kind, FeatureKind::category);
   EXPECT_EQ(table.features[1].most_values, 7);
-  EXPECT_EQ(table.target.column, "z");
+  EXPECT_THAT(table.target.columns, ElementsAre("z"));
   EXPECT_TRUE(table.target.is_class);
+  const DataSource more = source_with(
+      "{table: {files: a, groupBy: g, features: [{columns: [a], least: -1, most: 2.5, transform: "
+      "buckets, buckets: 4}, {columns: [b], kind: categories, separator: '|', spareValues: 3}, "
+      "{columns: [c], kind: vector}, {columns: [d], kind: category, hashBuckets: 9}], "
+      "target: {columns: [p, z], kind: number}}}");
+  const TableSource& other = *more.table();
+  EXPECT_EQ(other.order, RowOrder::by_group);
+  EXPECT_EQ(other.order_column, "g");
+  EXPECT_EQ(other.features[0].least, -1);
+  EXPECT_EQ(other.features[0].most, 2.5);
+  EXPECT_EQ(other.features[0].transform, Transform::buckets);
+  EXPECT_EQ(other.features[0].buckets, 4);
+  EXPECT_EQ(other.features[1].kind, FeatureKind::categories);
+  EXPECT_EQ(other.features[1].separator, "|");
+  EXPECT_EQ(other.features[1].spare_values, 3);
+  EXPECT_EQ(other.features[2].kind, FeatureKind::vector);
+  EXPECT_EQ(other.features[3].hash_buckets, 9);
+  EXPECT_THAT(other.target.columns, ElementsAre("p", "z"));
+  EXPECT_FALSE(other.target.is_class);
   const DataSource listed = source_with("{table: {fileList: [a.csv, b.csv], target: {column: z}}}");
   EXPECT_EQ(listed.table()->name(), "a.csv and 1 more");
   EXPECT_EQ(listed.table()->file_field(1), "fileList[1]");
@@ -613,7 +632,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"data.train", "{table: {files: a.csv, target: {column: z}, separator: ab}}"}},
        "data.train.table.separator: expected a string of exactly 1 character"},
       {{{"data.train", "{table: {files: a.csv, target: {column: z}, mixed: true}, shard: file}"}},
-       "data.train.shard: expected record, for only idx, tfRecord and a table that is not mixed"},
+       "data.train.shard: expected record, for only idx, tfRecord and a table in the order of its "
+       "files"},
       {{{"data.train", "{table: {files: a.csv, target: {column: y}}}"}},
        "data.train.table.target.column: expected a string of 1 to 4096 characters, found true"},
       {{{"data.validation", "{table: {files: a.csv}}"}},

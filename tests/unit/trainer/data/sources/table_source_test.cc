@@ -1,5 +1,9 @@
 #include "trainer/data/sources/table_source.h"
 
+#include <fmt/format.h>
+
+#include <set>
+
 #include "gmock/gmock.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/trainer/data/idx_files.h"
@@ -8,20 +12,30 @@
 namespace muster::data {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::Lt;
 
 spec::DataSource table(const std::filesystem::path& file, bool is_class = true) {
   spec::DataSource source;
   spec::TableSource table;
   table.files = {file};
-  table.target = {"y", is_class, spec::Transform::none};
+  table.target = {{"y"}, is_class, spec::Transform::none};
   source.kind = table;
   return source;
 }
 
 spec::TableSource& of(spec::DataSource& source) {
   return std::get<spec::TableSource>(source.kind);
+}
+
+spec::TableFeature feature(const char* column) {
+  spec::TableFeature feature;
+  feature.columns = {column};
+  feature.transform = spec::Transform::none;
+  return feature;
 }
 
 std::vector<float> features_of(const Dataset& dataset, uint64_t sample) {
@@ -92,7 +106,7 @@ TEST(TableSource, MixesTheRowsOfASortedFileInTheSameWayEachTime) {
   std::string csv = "a,y\n";
   for (int i = 0; i < 40; ++i) csv += std::to_string(i) + (i < 20 ? ",x\n" : ",z\n");
   spec::DataSource first = table(folder.write("t.csv", csv));
-  of(first).mixed = true;
+  of(first).order = spec::RowOrder::mixed;
   first.split_fraction = 0.5;
   spec::DataSource rest = first;
   rest.split_part = spec::SplitPart::rest;
@@ -102,6 +116,74 @@ TEST(TableSource, MixesTheRowsOfASortedFileInTheSameWayEachTime) {
   EXPECT_LT(ones, 16);
   EXPECT_EQ(ones + std::ranges::count(labels_in(*b), 1), 20);
   EXPECT_EQ(labels_in(*open_dataset(first)), labels_in(*a));
+}
+
+// The inputs of all samples of a part, which have one input each.
+std::vector<float> inputs_of(spec::DataSource source, spec::SplitPart part) {
+  source.split_fraction = 0.5;
+  source.split_part = part;
+  const auto dataset = open_dataset(source);
+  std::vector<float> inputs;
+  for (uint64_t i = 0; i < dataset->size(); ++i) inputs.push_back(features_of(*dataset, i)[0]);
+  return inputs;
+}
+
+TEST(TableSource, DividesByTheRisingValuesOfAColumn) {
+  const TestFolder folder;
+  const char* const numbers = "a,at,y\n1,30,x\n2,10,x\n3,20,x\n4,15,x\n";
+  const char* const texts = "a,at,y\n1,2024-03,x\n2,2023-12,x\n3,2024-02,x\n4,2024-01,x\n";
+  for (const char* csv : {numbers, texts}) {
+    spec::DataSource source = table(folder.write("t.csv", csv));
+    of(source).features = {feature("a")};
+    of(source).order = spec::RowOrder::by_value;
+    of(source).order_column = "at";
+    EXPECT_THAT(inputs_of(source, spec::SplitPart::first), ElementsAre(2, 4));
+    EXPECT_THAT(inputs_of(source, spec::SplitPart::rest), ElementsAre(3, 1));
+  }
+  spec::DataSource source = table(folder.write("t.csv", "a,at,y\n1,5,x\n2,,x\n"));
+  of(source).order = spec::RowOrder::by_value;
+  of(source).order_column = "at";
+  EXPECT_THAT(test::error_of([&] { open_dataset(source); }),
+              HasSubstr("row 2, column at: expected a value, which decides the order of the rows"));
+}
+
+TEST(TableSource, DividesNoGroup) {
+  const TestFolder folder;
+  std::string csv = "a,who,y\n";
+  for (int i = 0; i < 60; ++i) csv += fmt::format("{},p{},x\n", i, i % 7);
+  spec::DataSource source = table(folder.write("t.csv", csv));
+  of(source).features = {feature("a")};
+  of(source).order = spec::RowOrder::by_group;
+  of(source).order_column = "who";
+  const std::vector<float> first = inputs_of(source, spec::SplitPart::first);
+  const std::vector<float> rest = inputs_of(source, spec::SplitPart::rest);
+  EXPECT_EQ(first.size() + rest.size(), 60u);
+  EXPECT_THAT(first.size(), AllOf(Ge(30u), Lt(40u)));
+  std::set<int> groups;
+  for (const float a : first) groups.insert(static_cast<int>(a) % 7);
+  for (const float a : rest) EXPECT_FALSE(groups.contains(static_cast<int>(a) % 7)) << a;
+}
+
+TEST(TableSource, GoesOnWithLaterData) {
+  const TestFolder folder;
+  spec::TableFeature spare = feature("a");
+  spare.spare_values = 1;
+  const auto source = [&](const char* csv) {
+    spec::DataSource later = table(folder.write("t.csv", csv));
+    of(later).features = {spare};
+    return later;
+  };
+  const Json kept = open_dataset(source("a,y\nr,p\ns,q\n"))->format().table;
+  EXPECT_EQ(continue_preparation(source("a,y\nr,p\ns,q\n"), kept), kept);
+  spec::DataSource later = source("a,y\nu,q\nt,p\nt,p\n");
+  const Json next = continue_preparation(later, kept);
+  EXPECT_EQ(next["columns"][0]["values"], Json({"r", "s", "t"}));
+  EXPECT_EQ(continue_preparation(later, next), next);
+  of(later).prepared = next;
+  const auto dataset = open_dataset(later);
+  EXPECT_THAT(features_of(*dataset, 0), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(features_of(*dataset, 1), ElementsAre(0, 0, 1, 0));
+  EXPECT_THAT(dataset->format().classes, ElementsAre("p", "q"));
 }
 
 TEST(TableSource, KeepsSamplesInATemporaryFileToo) {
@@ -140,7 +222,7 @@ TEST(LookAtTable, SaysWhatTheModelMustKnow) {
   EXPECT_EQ(facts->samples, 4u);
   EXPECT_THAT(facts->sample_shape, ElementsAre(5));
   EXPECT_EQ(facts->label_count, 2);
-  of(source).target.column = "z";
+  of(source).target.columns = {"z"};
   EXPECT_THAT(look_at(source)->malformed, HasSubstr("t.csv: expected a column named \"z\", found"));
   of(source).files = {folder.path() / "none.csv"};
   EXPECT_FALSE(look_at(source));

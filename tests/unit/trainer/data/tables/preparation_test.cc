@@ -6,6 +6,8 @@
 #include "gmock/gmock.h"
 #include "tests/unit/common/error_of.h"
 #include "tests/unit/trainer/data/idx_files.h"
+#include "trainer/data/tables/preparing.h"
+#include "trainer/data/tables/row_writer.h"
 
 namespace muster::data {
 namespace {
@@ -15,10 +17,10 @@ using testing::EndsWith;
 using testing::FloatNear;
 using testing::HasSubstr;
 
-std::vector<uint64_t> all_rows(const RawTable& table) {
-  std::vector<uint64_t> rows(table.rows());
-  std::iota(rows.begin(), rows.end(), uint64_t{0});
-  return rows;
+std::vector<PlacedRow> all_rows(const RawRows& rows) {
+  std::vector<PlacedRow> placed;
+  for (uint64_t row = 0; row < rows.count; ++row) placed.push_back({row, row});
+  return placed;
 }
 
 // A file of training data.
@@ -27,27 +29,40 @@ struct Trained {
                    bool is_class = true) {
     source.files = {folder.write("train.csv", csv)};
     source.features = std::move(features);
-    source.target = {"y", is_class, spec::Transform::none};
+    source.target = {{"y"}, is_class, spec::Transform::none};
   }
   Preparation prepared() const {
-    const RawTable table = read_raw_table(source, wanted_of(source));
-    return prepare(source, table, all_rows(table));
+    Preparing preparing(source);
+    RawReader(source, wanted_of(source)).read([&](const RawRows& rows) {
+      std::vector<uint64_t> all(rows.count);
+      std::iota(all.begin(), all.end(), uint64_t{0});
+      preparing.add(rows, all);
+    });
+    return preparing.finish();
   }
   // The inputs of another file.
   std::vector<float> inputs(const Preparation& preparation, const std::string& csv) const {
     spec::TableSource other = source;
     other.files = {folder.write("other.csv", csv)};
-    const RawTable table = read_raw_table(other, preparation.wanted(false));
-    std::vector<float> inputs(table.rows() * static_cast<size_t>(preparation.inputs()));
-    write_inputs(preparation, table, all_rows(table), inputs);
+    const RawRows rows = read_all(other, preparation.wanted(false));
+    std::vector<float> inputs(rows.count * static_cast<size_t>(preparation.inputs()));
+    RowWriter(preparation).write_inputs(rows, all_rows(rows), inputs.data());
     return inputs;
+  }
+  // The classes of the training data.
+  void check_classes(const Preparation& preparation) const {
+    const RawRows rows = read_all(source, preparation.wanted(true));
+    std::vector<int32_t> classes(rows.count);
+    RowWriter(preparation).write_classes(rows, all_rows(rows), classes.data());
   }
   const TestFolder folder;
   spec::TableSource source;
 };
 
 spec::TableFeature feature(const char* column) {
-  return {.columns = {column}, .is_category = std::nullopt};
+  spec::TableFeature feature;
+  feature.columns = {column};
+  return feature;
 }
 
 TEST(Preparation, StandardizesNumbersByTheTrainingData) {
@@ -96,18 +111,100 @@ TEST(Preparation, SortsClassesAsNumbersIfTheyAreNumbers) {
 }
 
 TEST(Preparation, RefusesAMissingTargetAndAnUnknownClassByLine) {
+  const char* const missing =
+      "train.csv, line 3, column y: expected the target of the row, found an empty cell";
   const Trained trained("a,y\n1,x\n2,\n");
-  const RawTable table = read_raw_table(trained.source, wanted_of(trained.source));
-  const Preparation preparation = trained.prepared();
-  EXPECT_THAT(
-      test::error_of([&] { class_targets(preparation, table, all_rows(table)); }),
-      EndsWith("train.csv, line 3, column y: expected the target of the row, found an empty "
-               "cell"));
-  Preparation other = preparation;
+  EXPECT_THAT(test::error_of([&] { trained.prepared(); }), EndsWith(missing));
+  Preparation other = Trained("a,y\n1,x\n").prepared();
+  EXPECT_THAT(test::error_of([&] { trained.check_classes(other); }), EndsWith(missing));
   other.classes = {"p", "q"};
-  EXPECT_THAT(test::error_of([&] { class_targets(other, table, all_rows(table)); }),
+  EXPECT_THAT(test::error_of([&] { trained.check_classes(other); }),
               EndsWith("line 2, column y: expected one of the classes of the training data, p, q, "
                        "found \"x\""));
+}
+
+TEST(Preparation, ReplacesNumbersBeyondItsBounds) {
+  spec::TableFeature clipped = feature("a");
+  clipped.least = 0;
+  clipped.most = 10;
+  clipped.transform = spec::Transform::min_max;
+  const Trained trained("a,y\n-5,x\n5,x\n99,x\n", {clipped});
+  EXPECT_THAT(trained.inputs(trained.prepared(), "a\n-1\n5\n100\n"), ElementsAre(0, 0.5f, 1));
+}
+
+TEST(Preparation, HasAnInputForEachBucketOfNumbers) {
+  spec::TableFeature buckets = feature("a");
+  buckets.transform = spec::Transform::buckets;
+  buckets.buckets = 4;
+  buckets.missing = spec::Missing::flag;
+  // 2 is so frequent that two of the buckets would be empty.
+  const Trained trained("a,y\n1,x\n2,x\n2,x\n2,x\n2,x\n2,x\n3,x\n9,x\n", {buckets});
+  const Preparation preparation = trained.prepared();
+  EXPECT_THAT(preparation.columns[0].bounds, ElementsAre(2, 3));
+  EXPECT_THAT(trained.inputs(preparation, "a\n0\n2.5\n3\n\"\"\n"),
+              ElementsAre(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1));
+}
+
+TEST(Preparation, PutsValuesIntoBucketsByTheirHash) {
+  spec::TableFeature hashed = feature("a");
+  hashed.hash_buckets = 3;
+  const Trained trained("a,y\np,x\n", {hashed});
+  // By the published constants: 0xaf63dc4c8601ec8c for "a", 0xaf63df4c8601f1a5 for "b", and
+  // 0xcbf29ce484222325 for "".
+  EXPECT_THAT(trained.inputs(trained.prepared(), "a\na\nb\n\"\"\n"),
+              ElementsAre(0, 1, 0, 0, 1, 0, 0, 0, 1));
+}
+
+TEST(Preparation, CountsSeveralCategoriesOfACell) {
+  spec::TableFeature several = feature("a");
+  several.kind = FeatureKind::categories;
+  several.separator = "|";
+  const Trained trained("a,y\nred|blue,x\nred,x\n", {several});
+  EXPECT_THAT(trained.inputs(trained.prepared(), "a\nblue|blue|new\n\"\"\n"),
+              ElementsAre(0, 2, 1, 0, 0, 0));
+}
+
+TEST(Preparation, TakesSeveralNumbersOfACell) {
+  spec::TableFeature vector = feature("a");
+  vector.kind = FeatureKind::vector;
+  vector.transform = spec::Transform::none;
+  const Trained trained("a,y\n1 2 3,x\n4 5 6,x\n", {vector});
+  const Preparation preparation = trained.prepared();
+  EXPECT_THAT(trained.inputs(preparation, "a\n7 8 9\n"), ElementsAre(7, 8, 9));
+  EXPECT_THAT(test::error_of([&] { trained.inputs(preparation, "a\n7 8 9\n7 8\n"); }),
+              HasSubstr("line 3, column a: expected 3 numbers, as in the training data, found 2"));
+  EXPECT_THAT(test::error_of([&] { trained.inputs(preparation, "a\n7 8 no\n"); }),
+              HasSubstr("line 2, column a: expected numbers, found \"no\""));
+  EXPECT_THAT(test::error_of([&] { Trained("a,y\n1 2,x\n1,x\n", {vector}).prepared(); }),
+              HasSubstr("line 3, column a: expected 2 numbers, as the first row has, found 1"));
+}
+
+TEST(Preparation, GivesSpareInputsToTheMostFrequentNewValues) {
+  spec::TableFeature spare = feature("a");
+  spare.spare_values = 2;
+  const Trained trained("a,y\np,x\nq,x\nq,x\n", {spare});
+  Preparation preparation = trained.prepared();
+  EXPECT_EQ(preparation.inputs(), 5);
+  Trained later("a,y\nq,x\nt,x\ns,x\nr,x\nr,x\n", {spare});
+  Extending extending(preparation);
+  RawReader(later.source, preparation.wanted(true)).read([&](const RawRows& rows) {
+    extending.add(rows, std::vector<uint64_t>{0, 1, 2, 3, 4});
+  });
+  extending.finish();
+  EXPECT_THAT(preparation.columns[0].values, ElementsAre("q", "p", "r", "s"));
+  EXPECT_EQ(preparation.inputs(), 5);
+  EXPECT_THAT(later.inputs(preparation, "a\ns\nt\n"), ElementsAre(0, 0, 0, 1, 0, 0, 0, 0, 0, 1));
+}
+
+TEST(Preparation, HasSeveralTargets) {
+  Trained trained("a,y,z\n1,2,3\n4,5,7\n", {}, false);
+  trained.source.target = {{"z", "y"}, false, spec::Transform::min_max};
+  const Preparation preparation = trained.prepared();
+  EXPECT_EQ(preparation.inputs(), 1);
+  const RawRows rows = read_all(trained.source, preparation.wanted(true));
+  std::vector<float> targets(4);
+  RowWriter(preparation).write_targets(rows, all_rows(rows), targets.data());
+  EXPECT_THAT(targets, ElementsAre(0, 0, 1, 1));
 }
 
 TEST(Preparation, RefusesTheTargetAmongTheFeaturesAndNoFeatures) {
@@ -123,9 +220,10 @@ TEST(Preparation, UndoesWhatItDoesToATarget) {
     Trained trained("a,y\n1,100\n1,-50\n1,300\n", {}, false);
     trained.source.target.transform = transform;
     const Preparation preparation = trained.prepared();
-    const RawTable table = read_raw_table(trained.source, wanted_of(trained.source));
-    const std::vector<float> targets = number_targets(preparation, table, all_rows(table));
-    EXPECT_NEAR(preparation.target_scaling.undo(static_cast<double>(targets[2])), 300, 1e-3);
+    const RawRows rows = read_all(trained.source, wanted_of(trained.source));
+    std::vector<float> targets(rows.count);
+    RowWriter(preparation).write_targets(rows, all_rows(rows), targets.data());
+    EXPECT_NEAR(preparation.target_scalings[0].undo(static_cast<double>(targets[2])), 300, 1e-3);
   }
 }
 
@@ -152,7 +250,7 @@ TEST(Preparation, IsTheSameAfterJson) {
 
 TEST(Preparation, OfDamagedJsonIsRefusedByItsPlace) {
   const Json whole = to_json(Trained("a,y\n1,5\n2,6\n", {}, false).prepared());
-  for (const char* lost : {"columns", "target", "scaling"}) {
+  for (const char* lost : {"columns", "targets", "scalings"}) {
     Json json = whole;
     json.erase(lost);
     EXPECT_THAT(test::error_of([&] { parse_preparation(json, "FILE: table"); }),

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gmock/gmock.h"
+#include "tests/unit/common/error_of.h"
 #include "tests/unit/trainer/data/idx_files.h"
 
 namespace muster::data {
@@ -23,11 +24,11 @@ spec::TableSource files(std::vector<std::filesystem::path> paths) {
   return source;
 }
 
-RawTable read(const spec::TableSource& source) {
-  return read_raw_table(source, {.all = true, .columns = {}});
+RawRows read(const spec::TableSource& source) {
+  return read_all(source, {.all = true, .columns = {}});
 }
-RawTable read(const spec::TableSource& source, std::vector<WantedColumn> columns) {
-  return read_raw_table(source, {.all = false, .columns = std::move(columns)});
+RawRows read(const spec::TableSource& source, std::vector<WantedColumn> columns) {
+  return read_all(source, {.all = false, .columns = std::move(columns)});
 }
 
 template <typename... Arguments>
@@ -40,7 +41,12 @@ std::string refusal(const Arguments&... arguments) {
   return "no error";
 }
 
-std::vector<std::string> names(const RawTable& table) {
+// Returns the place of a row, as messages name it.
+std::string place(const RawRows& rows, uint64_t row) {
+  return test::error_of([&] { rows.refuse(row, "c", "x", "y"); });
+}
+
+std::vector<std::string> names(const RawRows& table) {
   std::vector<std::string> names;
   for (const RawColumn& column : table.columns) names.push_back(column.name);
   return names;
@@ -55,7 +61,7 @@ std::vector<std::string> texts(const RawColumn& column) {
 
 TEST(RawTable, FindsTheTypesOfCsv) {
   const TestFolder folder;
-  const RawTable table = read(files({folder.write(
+  const RawRows table = read(files({folder.write(
       "a.csv", "age,name,is,at\n1,x,true,1970-01-01 00:01:00\n2.5,y,false,\n,,,1970-01-02\n")}));
   EXPECT_THAT(names(table), ElementsAre("age", "name", "is", "at"));
   EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, 2.5, IsNan()));
@@ -66,12 +72,12 @@ TEST(RawTable, FindsTheTypesOfCsv) {
 
 TEST(RawTable, ReadsQuotesNewlinesAndAByteOrderMark) {
   const TestFolder folder;
-  const RawTable table =
+  const RawRows table =
       read(files({folder.write("a.csv", "\xEF\xBB\xBFname,n\n\"a, \"\"b\"\"\nc\",1\n\nd,2\r\n")}));
   EXPECT_THAT(names(table), ElementsAre("name", "n"));
   EXPECT_THAT(texts(table.columns[0]), ElementsAre("a, \"b\"\nc", "d"));
   EXPECT_THAT(table.columns[1].numbers, ElementsAre(1, 2));
-  EXPECT_THAT(table.place(1), EndsWith("a.csv, line 5"));
+  EXPECT_THAT(place(table, 1), HasSubstr("a.csv, line 5,"));
 }
 
 TEST(RawTable, FindsTheSeparatorAndTakesDecimalCommas) {
@@ -79,7 +85,7 @@ TEST(RawTable, FindsTheSeparatorAndTakesDecimalCommas) {
   spec::TableSource source = files({folder.write("a.csv", "a;b\n1,5;2\n-3,25;4\n")});
   source.format.decimal = ',';
   EXPECT_THAT(read(source).columns[0].numbers, ElementsAre(1.5, -3.25));
-  const RawTable tabs = read(files({folder.write("a.tsv", "a\tb\n1\t2\n")}));
+  const RawRows tabs = read(files({folder.write("a.tsv", "a\tb\n1\t2\n")}));
   EXPECT_THAT(names(tabs), ElementsAre("a", "b"));
 }
 
@@ -87,15 +93,16 @@ TEST(RawTable, NamesColumnsWithoutAHeader) {
   const TestFolder folder;
   spec::TableSource source = files({folder.write("a.csv", "007,2\n008,4\n")});
   source.format.header = false;
-  const RawTable table = read(source, {{"column2", std::nullopt}, {"column1", true}});
+  const RawRows table =
+      read(source, {{"column2", std::nullopt}, {"column1", FeatureKind::category}});
   EXPECT_THAT(table.columns[0].numbers, ElementsAre(2, 4));
   EXPECT_THAT(texts(table.columns[1]), ElementsAre("007", "008"));
-  EXPECT_THAT(table.place(1), EndsWith("line 2"));
+  EXPECT_THAT(place(table, 1), HasSubstr("line 2,"));
 }
 
 TEST(RawTable, UnpacksGzip) {
   const TestFolder folder;
-  const RawTable table = read(files({folder.write("a.csv.gz", gzip("a\n1\n2\n"))}));
+  const RawRows table = read(files({folder.write("a.csv.gz", gzip("a\n1\n2\n"))}));
   EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, 2));
 }
 
@@ -103,11 +110,17 @@ TEST(RawTable, TakesColumnsOfFilesInAnyOrder) {
   const TestFolder folder;
   folder.write("1.csv", "a,b\n1,x\n");
   folder.write("2.csv", "b,more,a\n5,,2.5\nx,,3\n");
-  const RawTable table = read(files({folder.path() / "*.csv"}));
+  const RawRows table = read(files({folder.path() / "*.csv"}));
   EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, 2.5, 3));
   EXPECT_THAT(texts(table.columns[1]), ElementsAre("x", "5", "x"));
-  EXPECT_THAT(table.rows_of_files, ElementsAre(1, 2));
-  EXPECT_THAT(table.place(2), EndsWith("2.csv, line 3"));
+  RawReader reader(files({folder.path() / "*.csv"}), {.all = true, .columns = {}});
+  EXPECT_THAT(reader.rows_of_files(), ElementsAre(1, 2));
+  std::vector<std::string> last;
+  reader.read([&](const RawRows& rows) {
+    EXPECT_EQ(rows.first, last.size());
+    last.push_back(place(rows, rows.count - 1));
+  });
+  EXPECT_THAT(last, ElementsAre(HasSubstr("1.csv, line 2,"), HasSubstr("2.csv, line 3,")));
 }
 
 TEST(RawTable, NamesAColumnThatIsMissingInOneFile) {
@@ -134,9 +147,11 @@ TEST(RawTable, NamesFileLineAndColumnOfATextAmongNumbers) {
   const std::string one = refusal(files({folder.write("3.csv", "age\n1\n2\n?\n3\n")}));
   EXPECT_THAT(one, HasSubstr("3.csv, line 4, column age: expected a number, as 3 of the 4 cells "
                              "have, found \"?\"; if the column has categories, "));
-  EXPECT_THAT(refusal(files({folder.path() / "3.csv"}), std::vector<WantedColumn>{{"age", false}}),
+  EXPECT_THAT(refusal(files({folder.path() / "3.csv"}),
+                      std::vector<WantedColumn>{{"age", FeatureKind::number}}),
               EndsWith("3.csv, line 4, column age: expected a number, found \"?\""));
-  EXPECT_EQ(refusal(files({folder.path() / "3.csv"}), std::vector<WantedColumn>{{"age", true}}),
+  EXPECT_EQ(refusal(files({folder.path() / "3.csv"}),
+                    std::vector<WantedColumn>{{"age", FeatureKind::category}}),
             "no error");
 }
 
@@ -164,7 +179,7 @@ TEST(RawTable, ReadsTenThousandColumns) {
     names += ",c" + std::to_string(i);
     cells += "," + std::to_string(i);
   }
-  const RawTable table = read(files({folder.write("a.csv", names + "\n" + cells + "\n")}));
+  const RawRows table = read(files({folder.write("a.csv", names + "\n" + cells + "\n")}));
   ASSERT_EQ(table.columns.size(), 10'000u);
   EXPECT_THAT(table.columns[9'999].numbers, ElementsAre(9'999));
 }
@@ -174,15 +189,15 @@ INSTANTIATE_TEST_SUITE_P(, TypedFiles, testing::Values("types.parquet", "types.f
 
 TEST_P(TypedFiles, AreReadByTheirTypes) {
   const spec::TableSource source = files({kFixtures + GetParam()});
-  const RawTable table = read(source, {{"integer", {}},
-                                       {"half", {}},
-                                       {"double", {}},
-                                       {"boolean", {}},
-                                       {"decimal", {}},
-                                       {"date", {}},
-                                       {"time", {}},
-                                       {"text", {}},
-                                       {"category", {}}});
+  const RawRows table = read(source, {{"integer", {}},
+                                      {"half", {}},
+                                      {"double", {}},
+                                      {"boolean", {}},
+                                      {"decimal", {}},
+                                      {"date", {}},
+                                      {"time", {}},
+                                      {"text", {}},
+                                      {"category", {}}});
   EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, IsNan(), 3));
   EXPECT_THAT(table.columns[1].numbers, ElementsAre(0.5, 1.5, IsNan()));
   EXPECT_THAT(table.columns[2].numbers, ElementsAre(0.25, IsNan(), -1));
@@ -192,10 +207,46 @@ TEST_P(TypedFiles, AreReadByTheirTypes) {
   EXPECT_THAT(table.columns[6].numbers, ElementsAre(60, IsNan(), 0));
   EXPECT_THAT(texts(table.columns[7]), ElementsAre("b", "a", "(none)"));
   EXPECT_THAT(texts(table.columns[8]), ElementsAre("low", "high", "low"));
-  const RawTable as_texts = read(source, {{"integer", true}, {"boolean", true}, {"large", true}});
+  const RawRows as_texts = read(source, {{"integer", FeatureKind::category},
+                                         {"boolean", FeatureKind::category},
+                                         {"large", FeatureKind::category}});
   EXPECT_THAT(texts(as_texts.columns[0]), ElementsAre("1", "(none)", "3"));
   EXPECT_THAT(texts(as_texts.columns[1]), ElementsAre("true", "(none)", "false"));
   EXPECT_THAT(texts(as_texts.columns[2]), ElementsAre("1", "9007199254740993", "3"));
+}
+
+TEST_P(TypedFiles, HaveLists) {
+  const RawRows table =
+      read(files({kFixtures + GetParam()}),
+           {{"list", {}}, {"texts", {}}, {"pair", {}}, {"list", FeatureKind::categories}});
+  EXPECT_THAT(table.columns[0].numbers, ElementsAre(1, 2));
+  EXPECT_THAT(table.columns[0].ends, ElementsAre(2, 2, 2));
+  EXPECT_THAT(texts(table.columns[1]), ElementsAre("b", "a", "b"));
+  EXPECT_THAT(table.columns[1].ends, ElementsAre(2, 2, 3));
+  EXPECT_THAT(table.columns[2].numbers, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(table.columns[2].ends, ElementsAre(2, 4, 6));
+  EXPECT_THAT(texts(table.columns[3]), ElementsAre("1", "2"));
+}
+
+class SeveralBlocks : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(, SeveralBlocks, testing::Values("several.parquet", "several.feather"));
+
+TEST_P(SeveralBlocks, AreReadOneByOne) {
+  const spec::TableSource source = files({kFixtures + GetParam()});
+  const std::vector<WantedColumn> wanted{{"number", {}}, {"text", {}}, {"list", {}}};
+  std::vector<uint64_t> counts, firsts;
+  RawReader(source, {.all = false, .columns = wanted}).read([&](const RawRows& rows) {
+    counts.push_back(rows.count);
+    firsts.push_back(rows.first);
+  });
+  EXPECT_THAT(counts, ElementsAre(2, 2, 1));
+  EXPECT_THAT(firsts, ElementsAre(0, 2, 4));
+  const RawRows all = read(source, wanted);
+  EXPECT_THAT(all.columns[0].numbers, ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(texts(all.columns[1]), ElementsAre("a", "b", "c", "a", "d"));
+  EXPECT_THAT(all.columns[2].ends, ElementsAre(1, 1, 3, 4, 4));
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"bad", {}}}),
+              HasSubstr(", row 4, column bad: expected a finite number"));
 }
 
 TEST_P(TypedFiles, HaveWhatIsRefusedByRowAndColumn) {
@@ -205,10 +256,15 @@ TEST_P(TypedFiles, HaveWhatIsRefusedByRowAndColumn) {
                         "numbers are exact, found \"9007199254740993\""));
   EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"infinite", {}}}),
               HasSubstr(", row 2, column infinite: expected a finite number, found \"inf\""));
-  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"digits", false}}),
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"digits", FeatureKind::number}}),
               HasSubstr(", row 3, column digits: expected a number, found \"x\""));
-  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"list", {}}}),
-              AllOf(HasSubstr("column list: expected numbers or texts"), HasSubstr("list<")));
+  EXPECT_THAT(
+      refusal(source, std::vector<WantedColumn>{{"structure", {}}}),
+      AllOf(HasSubstr("column structure: expected numbers or texts"), HasSubstr("struct<")));
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"texts", FeatureKind::vector}}),
+              HasSubstr("column texts: expected lists of numbers, found lists of texts"));
+  EXPECT_THAT(refusal(source, std::vector<WantedColumn>{{"list", FeatureKind::number}}),
+              HasSubstr("column list: expected numbers or texts in UTF-8, found the type list<"));
 }
 
 TEST_P(TypedFiles, AreRefusedIfTheyAreCutOff) {
@@ -223,7 +279,7 @@ TEST_P(TypedFiles, AreRefusedIfTheyAreCutOff) {
 }
 
 TEST(RawTable, FollowsDictionariesThatChange) {
-  const RawTable table = read(files({kFixtures + "dictionaries.arrow"}));
+  const RawRows table = read(files({kFixtures + "dictionaries.arrow"}));
   EXPECT_THAT(texts(table.columns[0]), ElementsAre("a", "b", "b", "c"));
 }
 
