@@ -336,10 +336,14 @@ class Monitoring(unittest.TestCase):
 
     def test_each_alert_has_a_runbook(self):
         page, sections = "docs/operations/runbooks.md", {}
-        for section in re.split(r"^### ", (ROOT / page).read_text(), flags=re.MULTILINE)[1:]:
-            name, text = section.split("\n", 1)
-            sections[name] = re.findall(r"^\*\*(.*?)\*\*:", text, re.MULTILINE)
-            self.assertRegex(text, r"```sh\n\w", name)
+        text = (ROOT / page).read_text()
+        groups = {group.split("\n")[0]: group for group in re.split("^## ", text, flags=re.MULTILINE)}
+        for name, section in re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL):
+            sections[name] = re.findall(r"^- \*\*(.*?)\*\*:", section, re.MULTILINE)
+            look = section.split("**How to look**:")[1].split("- **")[0]
+            group = {"(#the-operator)": "The operator", "(#jobs)": "Jobs"}.get("".join(re.findall(r"\(#.*?\)", look)))
+            commands = groups[group].split("### ")[0] if group else look
+            self.assertRegex(commands, r"```sh\n *\w", name)
         rules = [rule for group in yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"] for rule in group["rules"]]
         self.assertEqual(list(sections), [rule["alert"] for rule in rules])
         for rule in rules:
