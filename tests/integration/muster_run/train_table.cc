@@ -99,8 +99,8 @@ TEST(MusterRunTable, decides_between_0_and_1_until_the_auc_is_reached) {
       Json::parse(printed(job, {"evaluate", "--checkpoint", "run", "-o", "json"}));
   EXPECT_EQ(evaluated["auc"], summary["testAuc"]);
   int64_t samples = 0;
-  for (const auto& [target, decided] : evaluated.at("confusion").items())
-    for (const auto& [decision, count] : decided.items()) samples += count.get<int64_t>();
+  for (const Json& of_target : evaluated.at("confusion"))
+    for (const Json& count : of_target) samples += count.get<int64_t>();
   EXPECT_EQ(samples, 90);
   std::ofstream(job.folder() / "new.csv") << "age\n5\n95\n";
   const auto lines = lines_of(printed(job, {"predict", "--checkpoint", "run", "new.csv"}));

@@ -13,7 +13,9 @@ namespace {
 class ClassMeasures : public Accumulator {
  public:
   explicit ClassMeasures(size_t width)
-      : classes_(width), curves_(width <= kMostMeasuredClasses ? width : 0) {}
+      : classes_(width),
+        curves_(width <= kMostMeasuredClasses ? width : 0),
+        confusion_(curves_.size(), std::vector<int64_t>(curves_.size())) {}
 
   void add(const EvaluatedRows& rows) override {
     for (size_t row = 0; row < static_cast<size_t>(rows.batch.rows); ++row) {
@@ -24,7 +26,7 @@ class ClassMeasures : public Accumulator {
       ++classes_[largest].taken;
       if (largest == label) ++classes_[label].both;
       if (curves_.empty()) continue;
-      ++confusion_[{label, largest}];
+      ++confusion_[label][largest];
       double sum = 0;
       for (const float y : outputs) sum += std::exp(static_cast<double>(y - outputs[largest]));
       // The logarithm of the probability tells those near 1 apart, too.
@@ -59,7 +61,7 @@ class ClassMeasures : public Accumulator {
     return {precision, recall, f1};
   }
 
-  std::map<std::pair<size_t, size_t>, int64_t> confusion() const override { return confusion_; }
+  std::vector<std::vector<int64_t>> confusion() const override { return confusion_; }
 
  private:
   struct Mean {
@@ -71,7 +73,7 @@ class ClassMeasures : public Accumulator {
 
   std::vector<Decisions> classes_;
   std::vector<RocCurve> curves_;  // of each class; none with too many classes
-  std::map<std::pair<size_t, size_t>, int64_t> confusion_;
+  std::vector<std::vector<int64_t>> confusion_;
 };
 
 }  // namespace

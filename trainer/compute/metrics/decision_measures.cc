@@ -58,15 +58,10 @@ class DecisionMeasures : public Accumulator {
     return {auc, precision, recall, f1};
   }
 
-  std::map<std::pair<size_t, size_t>, int64_t> confusion() const override {
+  std::vector<std::vector<int64_t>> confusion() const override {
     const Decisions all = decisions();
-    std::map<std::pair<size_t, size_t>, int64_t> counts = {
-        {{0, 0}, count_ - all.belong - all.taken + all.both},
-        {{0, 1}, all.taken - all.both},
-        {{1, 0}, all.belong - all.both},
-        {{1, 1}, all.both}};
-    std::erase_if(counts, [](const auto& entry) { return entry.second == 0; });
-    return counts;
+    return {{count_ - all.belong - all.taken + all.both, all.taken - all.both},
+            {all.belong - all.both, all.both}};
   }
 
  private:

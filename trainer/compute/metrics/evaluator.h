@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "trainer/compute/engine.h"
@@ -33,9 +31,9 @@ class Accumulator {
   virtual std::vector<Metric> metrics() const = 0;
   // Returns the metrics of each class, if the accumulator has any.
   virtual std::vector<ClassMetric> class_metrics() const { return {}; }
-  // Returns how many samples of each class, the first number, were taken for each class, the second
-  // one; without pairs that never occurred. Empty if the accumulator does not count them.
-  virtual std::map<std::pair<size_t, size_t>, int64_t> confusion() const { return {}; }
+  // Returns for each class how many of its samples were taken for each class; nothing if the
+  // accumulator does not count them.
+  virtual std::vector<std::vector<int64_t>> confusion() const { return {}; }
 };
 
 // A kind of accumulator, and the metrics that it gives.

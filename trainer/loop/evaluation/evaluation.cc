@@ -57,8 +57,8 @@ Json by_class(const compute::Accumulator& accumulator, const data::SampleFormat&
   for (const compute::ClassMetric& metric : accumulator.class_metrics())
     for (size_t i = 0; i < metric.values.size(); ++i)
       if (metric.values[i]) json[metric.name][name_of(i, names)] = *metric.values[i];
-  for (const auto& [pair, count] : accumulator.confusion())
-    json["confusion"][name_of(pair.first, names)][name_of(pair.second, names)] = count;
+  if (const auto confusion = accumulator.confusion(); !confusion.empty())
+    json["confusion"] = confusion;
   return json;
 }
 
