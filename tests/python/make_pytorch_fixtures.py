@@ -68,7 +68,13 @@ def batch(case, step):
         return x, case["data"]["objects"][first : first + size]
     count = case["label_count"]
     if case["loss"] != "softmax_cross_entropy":
-        return x, values(1002, (size, count), 1.0, first * count)
+        targets = values(1002, (size, count), 1.0, first * count)
+        kind = case["data"].get("targets")
+        if kind == "binary":
+            targets = (targets > 0).astype(np.float32)
+        elif kind == "counts":
+            targets = np.floor(2 * (targets + 1))
+        return x, targets
     drawn = mixed(1001, np.arange(first, first + size)) >> np.uint64(40)
     return x, (drawn % np.uint64(count)).astype(np.int64)
 
@@ -160,6 +166,14 @@ def loss_of(case, outputs, labels):
         return F.mse_loss(outputs, labels)
     if case["loss"] == "huber":
         return F.huber_loss(outputs, labels, delta=case["delta"])
+    if case["loss"] == "binary_cross_entropy":
+        weight = torch.tensor(case["positive_weight"], dtype=outputs.dtype)
+        return F.binary_cross_entropy_with_logits(outputs, labels, pos_weight=weight)
+    if case["loss"] == "poisson":
+        return F.poisson_nll_loss(outputs, labels, log_input=True)
+    if case["loss"] == "quantile":  # PyTorch has none
+        above = labels - outputs
+        return torch.maximum(case["quantile"] * above, (case["quantile"] - 1) * above).mean()
     return F.cross_entropy(outputs, labels)
 
 
@@ -419,6 +433,13 @@ def cases():
            "delta": 0.5, "layers": [dense("hidden", 16, "relu"), dense("out", 3, bias_limit=0.5)],
            "optimizer": {"name": "sgd", "learning_rate": 0.05}, "batch_size": 32,
            "data": {"source": "generated"}}, glorot
+    for name, targets, settings in [("binary_cross_entropy", "binary", {"positive_weight": 2.5}),
+                                    ("poisson", "counts", {}), ("quantile", None, {"quantile": 0.8})]:
+        yield {"format": 1, "name": name.replace("_", "-"), "input_shape": [12], "label_count": 3, "loss": name,
+               **settings, "steps": 20,
+               "layers": [dense("hidden", 16, "relu"), dense("out", 3, bias_limit=0.5)],
+               "optimizer": {"name": "sgd", "learning_rate": 0.05}, "batch_size": 32,
+               "data": {"source": "generated", **({"targets": targets} if targets else {})}}, glorot
     cnn = [convolution("convolution_1", 8, 3, 1, "valid", "relu"),
            convolution("convolution_2", 16, 3, 1, "valid", "relu"), window("pool", "maxPool", 2, 2, "valid"),
            dense("hidden", 32, "relu"), dense("logits", 10)]

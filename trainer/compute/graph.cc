@@ -10,11 +10,6 @@
 namespace muster::compute {
 namespace {
 
-bool is_softmax(const LayerKind& kind) {
-  const auto* activation = std::get_if<ActivationLayer>(&kind);
-  return activation != nullptr && activation->activation == Activation::softmax;
-}
-
 // Adds layer after layer, and continues after a layer that does not fit: the values computed from
 // such a layer's output are not known.
 class Builder {
@@ -36,46 +31,53 @@ class Builder {
     GraphCheck result;
     result.mismatches = std::move(mismatches_);
     result.outputs = known_.back() && !nodes_.empty() ? values_.back().width : 0;
-    result.ends_in_softmax = fused_;
-    result.softmax_of_softmax = meets_softmax();
+    result.leaves_to_loss = fused_;
+    result.computes_twice = meets_function();
     return result;
   }
 
   // Precondition: there are no mismatches, and the data are known.
   Graph build() && {
-    return Graph{std::move(values_), std::move(nodes_),  ParameterLayout(std::move(tensors_)),
-                 model_.loss,        model_.label_count, last_,
-                 softmax_in_loss()};
+    return Graph{std::move(values_),
+                 std::move(nodes_),
+                 ParameterLayout(std::move(tensors_)),
+                 model_.loss,
+                 model_.label_count,
+                 last_,
+                 describe(model_.loss).function};
   }
 
  private:
-  bool softmax_in_loss() const { return describe(model_.loss).takes_softmax; }
+  // Whether this is the function that the loss computes itself.
+  bool is_in_loss(Activation activation) const {
+    return activation != Activation::linear &&
+           activation == activation_of(describe(model_.loss).function);
+  }
 
   void report(int layer, std::string field, std::string expected, std::string found) {
     mismatches_.push_back({layer, std::move(field), std::move(expected), std::move(found)});
   }
 
-  // Adds a softmax as a node of its own, or none if the loss computes it from logits.
+  // Adds a softmax as a node of its own, and no function that the loss computes itself.
   void add(size_t index) {
     const LayerSpec& layer = model_.layers[index];
-    const bool left_to_loss = index + 1 == model_.layers.size() && softmax_in_loss();
     LayerSpec lowered = layer;
-    if (auto* dense = std::get_if<Dense>(&lowered.kind);
-        dense && dense->activation == Activation::softmax) {
-      dense->activation = Activation::linear;
+    auto* dense = std::get_if<Dense>(&lowered.kind);
+    auto* alone = std::get_if<ActivationLayer>(&lowered.kind);
+    Activation none = Activation::linear;
+    Activation& activation = dense != nullptr   ? dense->activation
+                             : alone != nullptr ? alone->activation
+                                                : none;
+    if (index + 1 == model_.layers.size() && is_in_loss(activation)) {
+      activation = Activation::linear;
+      fused_ = true;
+    } else if (dense != nullptr && activation == Activation::softmax) {
+      activation = Activation::linear;
       add_node(index, lowered);
-      if (left_to_loss) {
-        fused_ = true;
-        return;
-      }
       LayerSpec softmax{layer.name + "/softmax", ActivationLayer{Activation::softmax}, {}, true};
       add_node(index, softmax);
       names_[layer.name] = last_;
       return;
-    }
-    if (left_to_loss && is_softmax(lowered.kind)) {
-      std::get<ActivationLayer>(lowered.kind).activation = Activation::linear;
-      fused_ = true;
     }
     add_node(index, lowered);
   }
@@ -184,13 +186,15 @@ class Builder {
            std::to_string(output.width));
   }
 
-  // Whether the input of the loss's softmax is a softmax already, perhaps with some values dropped.
-  bool meets_softmax() const {
-    if (!softmax_in_loss()) return false;
+  // Whether what the loss computes its function of is the same function already, perhaps with some
+  // values dropped.
+  bool meets_function() const {
     for (int value = last_; value > 0;) {
       const Node& node = nodes_[static_cast<size_t>(value) - 1];
-      if (is_softmax(node.kind)) return true;
+      const auto* dense = std::get_if<Dense>(&node.kind);
+      if (dense != nullptr) return is_in_loss(dense->activation);
       const auto* activation = std::get_if<ActivationLayer>(&node.kind);
+      if (activation != nullptr && is_in_loss(activation->activation)) return true;
       const bool passes = std::holds_alternative<Dropout>(node.kind) ||
                           (activation && activation->activation == Activation::linear);
       if (!passes || node.inputs.size() != 1) return false;

@@ -38,12 +38,11 @@ struct Graph {
   ParameterLayout layout;
   LossKind loss;
   int64_t label_count = 0;
-  // The value that the loss is computed from: the last node's output. If the loss computes the
-  // softmax itself (loss.h), a softmax at the end of the model is left out, and this value holds
-  // logits.
+  // The value that the loss is computed from: the last node's output. If the loss computes a
+  // function of it itself (loss.h), that function at the end of the model is left out.
   int output = 0;
-  // Whether predictions are softmax(values[output]).
-  bool softmax_predictions = false;
+  // Predictions are this function of values[output].
+  OutputFunction prediction = OutputFunction::none;
 
   // Returns the number of outputs of a row.
   int64_t outputs() const { return values[static_cast<size_t>(output)].width; }
@@ -59,8 +58,8 @@ Graph build_graph(const ModelSpec& model);
 struct GraphCheck {
   std::vector<Mismatch> mismatches;  // in the order of the layers
   int64_t outputs = 0;               // the loss's inputs for one sample; 0: not known
-  bool ends_in_softmax = false;      // the last layer's softmax is left to the loss
-  bool softmax_of_softmax = false;   // the loss's softmax gets the output of a softmax
+  bool leaves_to_loss = false;       // the function at the end is the one that the loss computes
+  bool computes_twice = false;       // the loss's function gets the output of the same function
 };
 GraphCheck check_graph(const ModelSpec& model);
 

@@ -1,5 +1,7 @@
 #include "trainer/compute/loss.h"
 
+#include <cmath>
+
 #include "trainer/compute/graph.h"
 
 namespace muster::compute {
@@ -10,21 +12,52 @@ const LossDescription& description_of(const SoftmaxCrossEntropy&) {
   static const LossDescription description = {
       .name = "softmaxCrossEntropy",
       .labels = LabelKind::classes,
-      .takes_softmax = true,
+      .function = OutputFunction::softmax,
       .terms = {{"accuracy", Better::higher}},  // the largest output is the label's
-      .evaluators = {class_recall()},
+      .evaluators = {class_measures()},
   };
   return description;
 }
 
 const LossDescription& description_of(const MeanSquaredError&) {
-  static const LossDescription description = {.name = "meanSquaredError",
-                                              .labels = LabelKind::floats};
+  static const LossDescription description = {
+      .name = "meanSquaredError", .labels = LabelKind::floats, .evaluators = {number_measures()}};
   return description;
 }
 
 const LossDescription& description_of(const Huber&) {
-  static const LossDescription description = {.name = "huber", .labels = LabelKind::floats};
+  static const LossDescription description = {
+      .name = "huber", .labels = LabelKind::floats, .evaluators = {number_measures()}};
+  return description;
+}
+
+const LossDescription& description_of(const BinaryCrossEntropy&) {
+  static const LossDescription description = {
+      .name = "binaryCrossEntropy",
+      .labels = LabelKind::floats,
+      .least_target = 0,
+      .most_target = 1,
+      .function = OutputFunction::sigmoid,
+      .terms = {{"accuracy", Better::higher}},  // the share of decisions that are correct
+      .evaluators = {decision_measures()},
+  };
+  return description;
+}
+
+const LossDescription& description_of(const Poisson&) {
+  static const LossDescription description = {
+      .name = "poisson",
+      .labels = LabelKind::floats,
+      .least_target = 0,
+      .function = OutputFunction::exponential,
+      .evaluators = {number_measures()},
+  };
+  return description;
+}
+
+const LossDescription& description_of(const Quantile&) {
+  static const LossDescription description = {
+      .name = "quantile", .labels = LabelKind::floats, .evaluators = {number_measures()}};
   return description;
 }
 
@@ -69,6 +102,19 @@ const char* words_of(LabelKind labels) {
 const LossDescription& describe(const LossKind& loss) {
   return std::visit([](const auto& kind) -> const LossDescription& { return description_of(kind); },
                     loss);
+}
+
+Activation activation_of(OutputFunction function) {
+  return function == OutputFunction::softmax   ? Activation::softmax
+         : function == OutputFunction::sigmoid ? Activation::sigmoid
+                                               : Activation::linear;
+}
+
+void apply_function(OutputFunction function, std::span<float> outputs) {
+  if (function == OutputFunction::sigmoid)
+    for (float& y : outputs) y = BinaryCrossEntropy::probability(y);
+  if (function == OutputFunction::exponential)
+    for (float& y : outputs) y = std::exp(y);
 }
 
 const std::vector<LossKind>& all_losses() {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,13 @@ const char* words_of(LabelKind labels);
 struct LossDescription {
   std::string name;  // the name in the manifest
   LabelKind labels = LabelKind::classes;
-  // Whether the loss computes the softmax of the model's output itself. If so, a softmax at the end
-  // of the layers is left out, and a prediction is the loss's softmax.
-  bool takes_softmax = false;
+  // The smallest and the largest number that a target may have, if the labels are floats.
+  float least_target = std::numeric_limits<float>::lowest();
+  float most_target = std::numeric_limits<float>::max();
+  bool has_target_bounds() const { return least_target != std::numeric_limits<float>::lowest(); }
+  // The function of the model's output that the loss computes itself. If an activation at the end
+  // of the layers is this function, it is left out. A prediction is this function of the output.
+  OutputFunction function = OutputFunction::none;
   // The means that the loss reports besides itself, in the order of LossSums::terms. Each is a mean
   // over rows or over the loss's weight.
   std::vector<MetricDefinition> terms = {};
@@ -37,6 +43,11 @@ struct LossDescription {
   bool catalogue_only = false;
 };
 const LossDescription& describe(const LossKind& loss);
+
+// Returns the activation that is the function of the loss; linear: no activation is.
+Activation activation_of(OutputFunction function);
+// Turns outputs into predictions, in place, by a function that works element by element.
+void apply_function(OutputFunction function, std::span<float> outputs);
 
 // Returns one loss of each kind, with its default parameters.
 const std::vector<LossKind>& all_losses();

@@ -138,6 +138,13 @@ void check_labels(const data::Dataset& dataset, const std::string& name,
   } else if (dataset.label_count() != model.label_count) {
     throw Invalid("data." + name + ": expected targets of " + std::to_string(model.label_count) +
                   " floats, found " + std::to_string(dataset.label_count()));
+  } else if (loss.has_target_bounds()) {
+    try {
+      data::require_targets_within(dataset, loss.least_target, loss.most_target);
+    } catch (const Invalid& error) {
+      throw Invalid("data." + name + ": " + error.what() + ", for the model's loss is " +
+                    loss.name);
+    }
   }
   const auto* detector = std::get_if<compute::SsdLoss>(&model.loss);
   if (detector != nullptr && dataset.object_classes() > detector->classes)

@@ -39,16 +39,28 @@ class Exporter {
     const std::string rows = layers_.rows(graph_.output);
     if (const auto* detector = std::get_if<compute::SsdLoss>(&graph_.loss)) {
       add_objects(*detector, rows);
-    } else if (graph_.softmax_predictions) {
-      builder_.output("probabilities",
-                      builder_.add("Softmax", "softmax", {rows}, {{"axis", int64_t{1}}}),
-                      {"batch", graph_.outputs()});
     } else {
-      builder_.output("outputs", rows, {"batch", graph_.outputs()});
+      const bool probable = graph_.prediction == compute::OutputFunction::softmax ||
+                            graph_.prediction == compute::OutputFunction::sigmoid;
+      builder_.output(probable ? "probabilities" : "outputs", predictions(rows),
+                      {"batch", graph_.outputs()});
     }
   }
 
  private:
+  std::string predictions(const std::string& rows) {
+    switch (graph_.prediction) {
+      case compute::OutputFunction::softmax:
+        return builder_.add("Softmax", "softmax", {rows}, {{"axis", int64_t{1}}});
+      case compute::OutputFunction::sigmoid:
+        return builder_.add("Sigmoid", "sigmoid", {rows});
+      case compute::OutputFunction::exponential:
+        return builder_.add("Exp", "exp", {rows});
+      default:
+        return rows;
+    }
+  }
+
   // Returns the model's input: the samples' elements with their scale and offset.
   std::string add_input() {
     std::vector<Dimension> shape{"batch"};

@@ -278,8 +278,18 @@ compute::LossKind to_loss(const Json& model) {
   const std::string name = string_or(model, "loss", "softmaxCrossEntropy");
   const Json& options = member(model, "lossOptions");
   if (name == "meanSquaredError") return compute::MeanSquaredError{};
-  if (name == "huber")
-    return compute::Huber{static_cast<float>(number_or(options, "delta", compute::Huber{}.delta))};
+  const auto float_or = [&](const char* field, float otherwise) {
+    return static_cast<float>(number_or(options, field, static_cast<double>(otherwise)));
+  };
+  if (name == "huber") return compute::Huber{float_or("delta", compute::Huber{}.delta)};
+  if (name == "poisson") return compute::Poisson{};
+  if (name == "quantile")
+    return compute::Quantile{float_or("quantile", compute::Quantile{}.quantile)};
+  if (name == "binaryCrossEntropy") {
+    const compute::BinaryCrossEntropy defaults;
+    return compute::BinaryCrossEntropy{float_or("positiveWeight", defaults.positive_weight),
+                                       float_or("threshold", defaults.threshold)};
+  }
   if (name != "softmaxCrossEntropy") unknown("model.loss", name);
   return compute::SoftmaxCrossEntropy{};
 }

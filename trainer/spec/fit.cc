@@ -317,20 +317,23 @@ std::optional<compute::ModelSpec> model_on_data(const Document& document, const 
 
 namespace {
 
-std::string note_of_softmax(const Document& document, const std::string& path,
-                            const Json& training) {
+std::string note_of_function(const Document& document, const std::string& path,
+                             const Json& training) {
   const Json& layers = member(member(training, "model"), "layers");
   if (!layers.is_array() || layers.empty()) return "";
   const compute::ModelSpec model = to_model(member(training, "model"));
   const compute::GraphCheck graph = compute::check_graph(model);
   const std::string& loss = compute::describe(model.loss).name;
-  if (!graph.softmax_of_softmax && !graph.ends_in_softmax) return "";
+  if (!graph.computes_twice && !graph.leaves_to_loss) return "";
+  const std::string function =
+      compute::describe(model.loss).function == compute::OutputFunction::softmax ? "softmax"
+                                                                                 : "sigmoid";
   const std::string last = child_path(child_path(path, "model") + ".layers", layers.size() - 1);
   return document.locate(last) + ": " + last + ": " +
-         (graph.softmax_of_softmax
-              ? "the loss " + loss +
-                    " takes the softmax of what is a softmax already; such a model learns slowly"
-              : "this softmax is the one that the loss " + loss + " takes; it is computed once");
+         (graph.computes_twice ? "the loss " + loss + " takes the " + function + " of what is a " +
+                                     function + " already; such a model learns slowly"
+                               : "this " + function + " is the one that the loss " + loss +
+                                     " takes; it is computed once");
 }
 
 std::string note_of_batch(const Document& document, const std::string& path, const Json& training,
@@ -401,7 +404,7 @@ std::vector<std::string> training_notes(const Document& document, const std::str
   Fit fit(path, *training, problems, look_up);
   fit.run();
   std::vector<std::string> notes = {
-      note_of_softmax(document, path, *training), note_of_batch(document, path, *training, fit),
+      note_of_function(document, path, *training), note_of_batch(document, path, *training, fit),
       note_of_stop(document, path, spec),
       note_of_scaling(document, path, "validation", data.train, data.validation),
       note_of_scaling(document, path, "test", data.train, data.test)};

@@ -28,7 +28,10 @@ const std::vector<KindField>& model_fields() {
 }
 
 const std::vector<KindField>& loss_fields() {
-  static const std::vector<KindField> fields = {{"delta", {"huber"}}};
+  static const std::vector<KindField> fields = {{"delta", {"huber"}},
+                                                {"positiveWeight", {"binaryCrossEntropy"}},
+                                                {"threshold", {"binaryCrossEntropy"}},
+                                                {"quantile", {"quantile"}}};
   return fields;
 }
 

@@ -106,8 +106,8 @@ Json metric_schema() {
           {"enum", all_metric_names()},
           {"default", kDefaultMetric},
           {"description",
-           "What is compared: a lower loss is better, and a higher value of anything else. What "
-           "there is depends on the model's loss."}};
+           "What is compared: of losses, RMSE and MAE a lower value is better, of anything else a "
+           "higher one. What there is depends on the model's loss."}};
 }
 
 // Returns a condition in CEL: that the value is one of these names.

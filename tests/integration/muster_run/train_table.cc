@@ -81,6 +81,41 @@ TEST(MusterRunTable, trains_by_a_parameter_server_with_an_evaluator) {
               HasSubstr("samples: 100\n"));
 }
 
+TEST(MusterRunTable, decides_between_0_and_1_until_the_auc_is_reached) {
+  ScriptJob job("");
+  std::ofstream csv(job.folder() / "clicks.csv");
+  csv << "age,click\n";
+  for (int i = 0; i < 600; ++i)
+    csv << i * 37 % 100 << "," << (i * 37 % 100 + i * 61 % 29 > 60 ? 1 : 0) << "\n";
+  csv.close();
+  printed(job, {"data", "suggest", "clicks.csv", "--target", "click", "--output", "own.yaml"});
+  printed(job, {"run", "own.yaml", "--directory", "run", "--set",
+                "spec.training.stopWhen={metric: validationAuc, atLeast: 0.9}"});
+  const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
+  EXPECT_EQ(summary["reached"]["metric"], "validationAuc") << summary;
+  EXPECT_GT(summary["testAuc"], 0.85);
+  EXPECT_GT(summary["testF1"], 0.7);
+  const Json evaluated =
+      Json::parse(printed(job, {"evaluate", "--checkpoint", "run", "-o", "json"}));
+  EXPECT_EQ(evaluated["auc"], summary["testAuc"]);
+  int64_t samples = 0;
+  for (const Json& of_target : evaluated.at("confusion"))
+    for (const Json& count : of_target) samples += count.get<int64_t>();
+  EXPECT_EQ(samples, 90);
+  std::ofstream(job.folder() / "new.csv") << "age\n5\n95\n";
+  const auto lines = lines_of(printed(job, {"predict", "--checkpoint", "run", "new.csv"}));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_LT(std::stod(lines[1].substr(2)), 0.3);
+  EXPECT_GT(std::stod(lines[2].substr(2)), 0.7);
+  EXPECT_LT(std::stod(lines[2].substr(2)), 1) << "a probability";
+  auto refused = job.muster({"run", "own.yaml", "--directory", "other", "--set",
+                             "spec.training.data.train.table.target.column=age", "--set",
+                             "spec.training.data.train.table.features=[{columns: [click]}]"});
+  EXPECT_EQ(refused->wait(), kBadInput);
+  EXPECT_THAT(refused->output(), HasSubstr(": expected a target from 0 to 1, found "));
+  EXPECT_THAT(refused->output(), HasSubstr("for the model's loss is binaryCrossEntropy"));
+}
+
 TEST(MusterRunTable, names_file_line_and_column_before_anything_runs) {
   ScriptJob job("");
   std::ofstream(job.folder() / "sales.csv") << "age,price\n1,2\nold,3\n4,5\n6,7\n";

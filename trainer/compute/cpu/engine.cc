@@ -374,19 +374,20 @@ LossSums CpuEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   step.parameters = parameters_.floats().host().data();
   weight_ = loss_->prepare(batch);
   run(evaluation_, step);
-  if (!outputs.empty()) copy_outputs(batch.rows, false, outputs);
+  if (!outputs.empty()) copy_outputs(batch.rows, OutputFunction::none, outputs);
   return sums(batch);
 }
 
-void CpuEngine::copy_outputs(int64_t rows, bool softmax, std::span<float> outputs) {
+void CpuEngine::copy_outputs(int64_t rows, OutputFunction function, std::span<float> outputs) {
   const ValueBlocks& value = context_.value(graph_.output);
   for (int64_t row = 0; row < rows; ++row) {
     const float* y = arena_.floats(value.data) + row * value.stride;
     float* to = outputs.data() + row * value.width;
-    if (softmax) {
+    if (function == OutputFunction::softmax) {
       context_.kernels.softmax(value.width, y, to, -1);
     } else {
       std::copy(y, y + value.width, to);
+      apply_function(function, {to, static_cast<size_t>(value.width)});
     }
   }
 }
@@ -400,7 +401,7 @@ void CpuEngine::predict(const Batch& batch, std::span<float> outputs) {
   step.rows = batch.rows;
   step.parameters = parameters_.floats().host().data();
   run(prediction_, step);
-  copy_outputs(batch.rows, graph_.softmax_predictions, outputs);
+  copy_outputs(batch.rows, graph_.prediction, outputs);
 }
 
 std::vector<CpuEngine::PhaseTime> CpuEngine::phase_times() const {

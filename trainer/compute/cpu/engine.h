@@ -65,7 +65,7 @@ class CpuEngine : public Engine {
   LossSums run_gradients(const Batch& batch, const OnComplete& on_complete);
   LossSums run_training(Step step);
   LossSums sums(const Batch& batch) const;
-  void copy_outputs(int64_t rows, bool softmax, std::span<float> outputs);
+  void copy_outputs(int64_t rows, OutputFunction function, std::span<float> outputs);
   LossSums train_whole(const Batch& batch, const Optimizer& optimizer,
                        const UpdateArguments& arguments, std::span<Memory* const> slots);
   void run(const Program& program, const Step& step);

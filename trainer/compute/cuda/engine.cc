@@ -72,7 +72,8 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
   forward_.add([this](const Step& step) { context_.rounded.write(step.parameters); });
   for (const auto& operation : operations_) operation->forward(forward_);
   add_backward();
-  if (graph_.softmax_predictions) probabilities_.emplace(*gpu_, max_rows_ * graph_.outputs());
+  if (graph_.prediction == OutputFunction::softmax)
+    probabilities_.emplace(*gpu_, max_rows_ * graph_.outputs());
 }
 
 std::unique_ptr<Operation> CudaEngine::make(const Node& node) {
@@ -338,6 +339,8 @@ void CudaEngine::predict(const Batch& batch, std::span<float> outputs) {
   check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return;
   run_outputs(stage(Kind::prediction, batch), outputs);
+  apply_function(graph_.prediction,
+                 outputs.first(static_cast<size_t>(batch.rows * output_count())));
 }
 
 }  // namespace muster::compute::cuda

@@ -31,6 +31,9 @@ class Accumulator {
   virtual std::vector<Metric> metrics() const = 0;
   // Returns the metrics of each class, if the accumulator has any.
   virtual std::vector<ClassMetric> class_metrics() const { return {}; }
+  // Returns for each class how many of its samples were taken for each class; nothing if the
+  // accumulator does not count them.
+  virtual std::vector<std::vector<int64_t>> confusion() const { return {}; }
 };
 
 // A kind of accumulator, and the metrics that it gives.
@@ -40,10 +43,32 @@ struct Evaluator {
   std::unique_ptr<Accumulator> (*make)(const Graph& graph);
 };
 
-// balancedAccuracy is the mean of the classes' recalls, over the classes that have rows. A class's
-// recall is the share of its rows whose largest output is that class. Labels are classes from 0 to
-// the model's outputs - 1.
-Evaluator class_recall();
+// Measures of a model that chooses one class, the one with the largest output. Labels are classes
+// from 0 to the model's outputs - 1.
+//   balancedAccuracy: the mean of the classes' recalls, over the classes that have rows. A class's
+//     recall is the share of its rows that are taken for it.
+//   macroF1: the mean of the classes' F1, over the classes that have rows or are chosen.
+//   auc: the mean, over the classes that have rows, of the area under the ROC curve of the class's
+//     probability, by which its rows are told from all others.
+// With more than kMostMeasuredClasses there is no auc, and nothing for each class.
+Evaluator class_measures();
+constexpr size_t kMostMeasuredClasses = 100;
+
+// Measures of a model with BinaryCrossEntropy, each of whose outputs is told to be 0 or 1.
+//   auc: the area under the ROC curve, exact: the share of the pairs of a 1 and a 0 in which the 1
+//     has the larger output; equal ones count half. The mean over the outputs.
+//   aucAt200Thresholds: the same, of the curve through 200 thresholds, as Keras's AUC computes it.
+//   logLoss: the loss without the weight of the positive targets.
+//   precision, recall, f1: of the decisions that all outputs make by the loss's threshold. A
+//     precision of no decision for 1 is 0.
+// Without a 1 in the data only logLoss is there; the two areas need a 0, too.
+Evaluator decision_measures();
+
+// Measures of predicted numbers, each the mean over the outputs.
+//   rmse: the square root of the mean squared error. mae: the mean absolute error.
+//   r2: 1 - the squared error / the squared distance from the targets' mean. Outputs whose targets
+//     are all equal have none.
+Evaluator number_measures();
 
 // COCO's twelve numbers for a model with SsdLoss; see detection::CocoMetrics. A number for which
 // there is no object to find is left out. averagePrecisionByClass is COCO's first number for each

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/compute/models/activation.h"
+#include "trainer/compute/models/target_losses.h"
 #include "trainer/detection/anchors.h"
 #include "trainer/detection/argmax_matcher.h"
 #include "trainer/detection/box_coder.h"
@@ -125,12 +126,7 @@ struct SoftmaxCrossEntropy {
 struct MeanSquaredError {
   bool operator==(const MeanSquaredError&) const = default;
 };
-// The mean over the row's targets of d^2 / 2 if d <= delta, and of delta (d - delta / 2) if d is
-// larger. d is |y - target|.
-struct Huber {
-  float delta = 1.0f;  // > 0
-  bool operator==(const Huber&) const = default;
-};
+// Further losses of numbers are in target_losses.h.
 
 // The loss of a single-shot detector (Liu et al.: SSD), as the TF Object Detection API's
 // ssd_mobilenet_v1 configures it. A row's targets are an ObjectList. The model's output holds the
@@ -157,7 +153,8 @@ struct SsdLoss {
   bool operator==(const SsdLoss&) const = default;
 };
 
-using LossKind = std::variant<SoftmaxCrossEntropy, MeanSquaredError, Huber, SsdLoss>;
+using LossKind = std::variant<SoftmaxCrossEntropy, MeanSquaredError, Huber, BinaryCrossEntropy,
+                              Poisson, Quantile, SsdLoss>;
 
 struct ModelSpec {
   std::string name;                  // "mnist-mlp", or "custom"

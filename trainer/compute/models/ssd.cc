@@ -11,7 +11,7 @@ namespace muster::compute {
 namespace {
 
 constexpr int64_t kLeastFilters = 16;
-constexpr Initializer kInitializer{InitializerKind::truncated_normal, 0.03f};
+constexpr Initializer kSsdInitializer{InitializerKind::truncated_normal, 0.03f};
 constexpr int64_t kExtraFilters[] = {512, 256, 256, 128};
 
 // The beginnings of the names of the two convolutions of extra `i`, as TF-Slim has them:
@@ -71,13 +71,13 @@ class Builder {
   void add(const MobileNetOptions& backbone, const std::string& name, int64_t filters,
            const Window& window) {
     add_normalized(layers_, backbone, name,
-                   normalized_convolution(backbone, filters, window, kInitializer));
+                   normalized_convolution(backbone, filters, window, kSsdInitializer));
   }
 
   void add_head(size_t i, const std::string& part, int64_t filters) {
     Conv2d convolution;
     convolution.filters = filters;
-    convolution.kernel_initializer = kInitializer;
+    convolution.kernel_initializer = kSsdInitializer;
     const std::string name = head(i) + "_" + part;
     layers_.push_back({name, convolution, {loss_.grids[i]}, true});
     layers_.push_back({name + "_flat", Flatten{}, {}, true});

@@ -18,4 +18,16 @@ void require_labels_below(const Dataset& dataset, int64_t classes) {
   }
 }
 
+void require_targets_within(const Dataset& dataset, float least, float most) {
+  Sample workspace;
+  for (uint64_t i = 0; i < dataset.size(); ++i) {
+    Row row;
+    dataset.fill({.sample = i}, {}, workspace, row);
+    for (const float number : std::span(row.target, static_cast<size_t>(dataset.label_count())))
+      if (!(number >= least && number <= most))
+        throw Invalid(fmt::format("{}: expected a target from {} to {}, found {}",
+                                  dataset.describe(i), least, most, number));
+  }
+}
+
 }  // namespace muster::data

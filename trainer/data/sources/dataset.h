@@ -98,4 +98,8 @@ class Dataset {
 // label does not fit the model. Does nothing for data without class labels.
 void require_labels_below(const Dataset& dataset, int64_t classes);
 
+// Throws Invalid for a target with a number outside [least, most]. Precondition: samples have
+// targets, which are stored.
+void require_targets_within(const Dataset& dataset, float least, float most);
+
 }  // namespace muster::data

@@ -26,6 +26,12 @@ bool is_class(const ColumnSummary& target) {
   return target.is_whole && target.distinct <= kMostWholeClasses;
 }
 
+// Whether the target is 0 or 1, so that one output can be the probability of a 1.
+bool is_decision(const ColumnSummary& target) {
+  return target.info.kind == tables::CellKind::boolean ||
+         (!target.is_text() && target.is_whole && target.least == 0 && target.most == 1);
+}
+
 // Whether the cells of two columns name each other: each value of one always comes with the same
 // value of the other.
 bool is_renamed(const RawColumn& a, const RawColumn& b) {
@@ -128,7 +134,7 @@ std::string files_text(const std::string& named, const spec::TableFormat& format
 
 std::string manifest_text(const ColumnSummary& target, const Chosen& chosen,
                           const std::string& name, const std::string& files, uint64_t rows) {
-  const bool classes = is_class(target);
+  const bool decides = is_decision(target), classes = is_class(target) && !decides;
   const uint64_t train = rows * 7 / 10, validation = rows * 15 / 100;
   const uint64_t batch = rows < 20'000 ? 32 : 256;
   const uint64_t epochs =
@@ -169,11 +175,16 @@ spec:
   replicaSpecs:
     chief: {{replicas: 1}}
 )",
-      classes ? "predicts a class" : "predicts a number", name, rows < 2'000 ? 32 : 64,
-      classes ? target.distinct : 1, classes ? "softmaxCrossEntropy" : "meanSquaredError", files,
-      quoted(target.info.name), classes ? "class" : "number",
-      classes ? "" : "            transform: standardize\n", features_text(chosen), train, files,
-      train, validation, files, train + validation, batch, epochs);
+      decides   ? "predicts the probability of a 1"
+      : classes ? "predicts a class"
+                : "predicts a number",
+      name, rows < 2'000 ? 32 : 64, classes ? target.distinct : 1,
+      decides   ? "binaryCrossEntropy"
+      : classes ? "softmaxCrossEntropy"
+                : "meanSquaredError",
+      files, quoted(target.info.name), classes ? "class" : "number",
+      classes || decides ? "" : "            transform: standardize\n", features_text(chosen),
+      train, files, train, validation, files, train + validation, batch, epochs);
 }
 
 // Leaves out the columns that give the target away.

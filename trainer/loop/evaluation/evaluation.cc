@@ -44,14 +44,21 @@ std::map<std::string, double> numbers_of(const Json& evaluation) {
 
 namespace {
 
-// Returns the values by the classes' names. Two classes may have the same name.
-Json by_name(const compute::ClassMetric& metric, const data::SampleFormat& names) {
+// Returns a class's name, with its number if an earlier class has the same name.
+std::string name_of(size_t index, const data::SampleFormat& names) {
+  const std::string name = names.class_name(index);
+  const auto earlier = std::span(names.classes).first(std::min(index, names.classes.size()));
+  const bool is_known = std::ranges::find(earlier, name) != earlier.end();
+  return is_known ? fmt::format("{} ({})", name, index) : name;
+}
+
+Json by_class(const compute::Accumulator& accumulator, const data::SampleFormat& names) {
   Json json = Json::object();
-  for (size_t i = 0; i < metric.values.size(); ++i) {
-    if (!metric.values[i]) continue;
-    const std::string name = names.class_name(i);
-    json[json.contains(name) ? fmt::format("{} ({})", name, i) : name] = *metric.values[i];
-  }
+  for (const compute::ClassMetric& metric : accumulator.class_metrics())
+    for (size_t i = 0; i < metric.values.size(); ++i)
+      if (metric.values[i]) json[metric.name][name_of(i, names)] = *metric.values[i];
+  if (const auto confusion = accumulator.confusion(); !confusion.empty())
+    json["confusion"] = confusion;
   return json;
 }
 
@@ -80,9 +87,7 @@ std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset&
   for (const auto& accumulator : accumulators) {
     for (compute::Metric& metric : accumulator->metrics())
       evaluation.metrics.push_back(std::move(metric));
-    for (const compute::ClassMetric& metric : accumulator->class_metrics())
-      if (Json classes = by_name(metric, format); !classes.empty())
-        evaluation.by_class[metric.name] = std::move(classes);
+    evaluation.by_class.update(by_class(*accumulator, format));
   }
   if (pictures) evaluation.pictures = pictures->take();
   return evaluation;

@@ -45,8 +45,8 @@ TEST(Losses, HaveNamesOfTheirOwnAndRoomForTheirTerms) {
     EXPECT_TRUE(names.insert(description.name).second) << description.name;
     EXPECT_LE(description.terms.size(), LossSums::kMostTerms);
   }
-  EXPECT_EQ(names,
-            (std::set<std::string>{"huber", "meanSquaredError", "softmaxCrossEntropy", "ssd"}));
+  EXPECT_EQ(names, (std::set<std::string>{"binaryCrossEntropy", "huber", "meanSquaredError",
+                                          "poisson", "quantile", "softmaxCrossEntropy", "ssd"}));
 }
 
 // A model of each loss. The detector has one anchor, whose box is its cell, the whole image.
@@ -67,19 +67,17 @@ ModelSpec smallest(const LossKind& loss) {
   return spec;
 }
 
-// The evaluators get one row that the model knows all about: its label is 0, or its object fills
-// the image.
+// The evaluators get rows that the model knows all about: one of each class, with targets that say
+// the same; or one object that fills the image.
 TEST(Losses, AreEvaluatedByTheMetricsThatTheySay) {
-  const std::vector<int32_t> labels = {0};
+  const std::vector<int32_t> labels = {0, 1};
   std::vector<float> target(detection::ObjectList::floats(1));
   const detection::Object object{{0, 0, 1, 1}, 0, 1, false, 50 * 50};
   detection::write_objects(50, 50, {&object, 1}, target);
-  const std::vector<float> outputs = {0, 0, 0, 0, -9, 9};
-  const std::vector<const float*> targets = {target.data()};
-  Batch batch;
-  batch.rows = 1;
-  batch.labels = labels;
-  batch.targets = targets;
+  const std::vector<float> of_objects = {0, 0, 0, 0, -9, 9}, of_rows = {30, -30, -30, 30};
+  const std::vector<const float*> objects = {target.data()};
+  const std::vector<float> numbers = {1, 0, 0, 1};
+  const std::vector<const float*> rows = {&numbers[0], &numbers[2]};
   LossSums sums = classified(0.25, 1, 1);
   sums.terms[1] = 1;
   for (const LossKind& loss : all_losses()) {
@@ -87,15 +85,25 @@ TEST(Losses, AreEvaluatedByTheMetricsThatTheySay) {
     std::vector<std::string> said, found;
     for (const MetricDefinition& metric : evaluated_metrics(loss)) {
       said.push_back(metric.name);
-      const bool lower = metric.name.ends_with("oss");
+      const bool lower =
+          metric.name.ends_with("oss") || metric.name == "rmse" || metric.name == "mae";
       EXPECT_EQ(metric.better, lower ? Better::lower : Better::higher) << metric.name;
     }
+    const bool has_objects = describe(loss).labels == LabelKind::objects;
+    Batch batch;
+    batch.rows = has_objects ? 1 : 2;
+    batch.labels = labels;
+    batch.targets = has_objects ? objects : rows;
+    const bool has_numbers = describe(loss).function != OutputFunction::sigmoid &&
+                             describe(loss).labels == LabelKind::floats;
     for (const auto& accumulator : make_accumulators(build_graph(smallest(loss)))) {
       for (const Metric& metric : accumulator->metrics()) EXPECT_EQ(metric.value, 0);
-      accumulator->add({batch, outputs, sums});
+      accumulator->add({batch, has_objects ? of_objects : of_rows, sums});
       for (const Metric& metric : accumulator->metrics()) {
         found.push_back(metric.name);
-        EXPECT_NEAR(metric.value, metric.name == "loss" ? 0.25 : 1, 1e-9) << metric.name;
+        if (has_numbers) continue;  // their values are tried by measures_test.cc
+        const double expected = metric.name == "loss" ? 0.25 : metric.name == "logLoss" ? 0 : 1;
+        EXPECT_NEAR(metric.value, expected, 1e-9) << metric.name;
       }
     }
     EXPECT_EQ(said.front(), "loss");
@@ -129,6 +137,101 @@ TEST(HuberLoss, GrowsEvenlyBeyondDelta) {
   EXPECT_FLOAT_EQ(gradients[bias], 0.5f / 3);
   EXPECT_FLOAT_EQ(gradients[bias + 1], 2.0f / 3);
   EXPECT_FLOAT_EQ(gradients[bias + 2], -2.0f / 3);
+}
+
+// Returns what a loss has for one row whose outputs are its biases.
+std::pair<LossSums, std::vector<float>> computed(Engine& made, const std::vector<float>& outputs,
+                                                 const std::vector<float>& target) {
+  const size_t bias = made.layout().find("y/bias").offset;
+  put(made.parameters(), bias, outputs);
+  const float feature = 0;
+  const void* features = &feature;
+  const float* targets = target.data();
+  Batch batch;
+  batch.rows = 1;
+  batch.features = {&features, 1};
+  batch.targets = {&targets, 1};
+  const LossSums sums = made.compute_gradients(batch);
+  const std::vector<float> all = values(made.gradients());
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(bias);
+  return {sums, {begin, begin + static_cast<std::ptrdiff_t>(outputs.size())}};
+}
+
+struct ByHand {
+  LossKind loss;
+  std::vector<float> outputs, target, losses, slopes;
+  double term;
+};
+
+// The outputs of the cross entropy are so large that a plain formula would give infinity, or 0 for
+// the slope.
+TEST(TargetLosses, AreWhatTheirFormulasSayOnEveryBackend) {
+  const std::vector<ByHand> cases = {
+      {BinaryCrossEntropy{2.0f, 0.5f},
+       {0, 0, 100, -100, -20},
+       {1, 0, 0, 1, 0},
+       {2 * 0.69314718f, 0.69314718f, 100, 200, 2.0611537e-9f},
+       {-1, 0.5f, 1, -2, 2.0611537e-9f},
+       2.0 / 5},
+      {BinaryCrossEntropy{1.0f, 0.2f},
+       {-1, -2, 0},
+       {1, 0, 0},
+       {1.3132617f, 0.12692801f, 0.69314718f},
+       {-0.7310586f, 0.11920292f, 0.5f},
+       2.0 / 3},
+      {Poisson{}, {0, 1}, {3, 0}, {1, 2.7182818f}, {-2, 2.7182818f}, 0},
+      {Quantile{0.75f}, {0, 3, 1}, {2, 1, 1}, {1.5f, 0.5f, 0}, {-0.75f, 0.25f, 0}, 0},
+  };
+  for (const Backend backend : backends()) {
+    if (is_missing(backend)) continue;
+    for (const ByHand& one : cases) {
+      SCOPED_TRACE(describe(one.loss).name + " on " + name_of(backend));
+      const auto width = static_cast<int64_t>(one.outputs.size());
+      const auto made =
+          engine(backend, model(1, {dense("y", width, Activation::linear)}, width, one.loss), 1);
+      const auto [sums, slopes] = computed(*made, one.outputs, one.target);
+      float total = 0;
+      for (const float loss : one.losses) total += loss;
+      EXPECT_NEAR(sums.loss, total / float(width), 1e-6 * total);
+      EXPECT_NEAR(sums.terms[0], one.term, 1e-6);
+      for (size_t i = 0; i < slopes.size(); ++i)
+        EXPECT_NEAR(slopes[i], one.slopes[i] / float(width), 1e-6f * std::abs(one.slopes[i])) << i;
+    }
+  }
+}
+
+TEST(TargetLosses, MakePredictionsByTheirFunction) {
+  for (const Backend backend : backends()) {
+    if (is_missing(backend)) continue;
+    for (const auto& [loss, expected] :
+         {std::pair<LossKind, std::vector<float>>{BinaryCrossEntropy{}, {0.5f, 0.26894143f}},
+          {Poisson{}, {1, 0.36787945f}},
+          {Quantile{}, {0, -1}}}) {
+      const auto made = engine(backend, model(1, {dense("y", 2, Activation::linear)}, 2, loss), 1);
+      computed(*made, {0, -1}, {0, 1});
+      const float feature = 0;
+      const void* features = &feature;
+      Batch batch;
+      batch.rows = 1;
+      batch.features = {&features, 1};
+      std::vector<float> outputs(2);
+      made->predict(batch, outputs);
+      EXPECT_FLOAT_EQ(outputs[0], expected[0]) << describe(loss).name;
+      EXPECT_FLOAT_EQ(outputs[1], expected[1]) << describe(loss).name;
+    }
+  }
+}
+
+// A sigmoid at the end is the loss's own.
+TEST(TargetLosses, ComputeASigmoidOnce) {
+  const auto with = [](Activation activation, LossKind loss) {
+    return build_graph(model(3, {dense("y", 2, activation)}, 2, loss));
+  };
+  const Graph fused = with(Activation::sigmoid, BinaryCrossEntropy{});
+  EXPECT_EQ(std::get<Dense>(fused.nodes.back().kind).activation, Activation::linear);
+  EXPECT_EQ(fused.prediction, OutputFunction::sigmoid);
+  const Graph kept = with(Activation::sigmoid, MeanSquaredError{});
+  EXPECT_EQ(std::get<Dense>(kept.nodes.back().kind).activation, Activation::sigmoid);
 }
 
 TEST(LossSumsTest, AddUpEverySum) {

@@ -88,6 +88,9 @@ LossKind loss_of(const Json& json) {
   const std::string name = json.at("loss");
   if (name == "mean_squared_error") return MeanSquaredError{};
   if (name == "huber") return Huber{json.at("delta")};
+  if (name == "binary_cross_entropy") return BinaryCrossEntropy{json.at("positive_weight")};
+  if (name == "poisson") return Poisson{};
+  if (name == "quantile") return Quantile{json.at("quantile")};
   if (name != "softmax_cross_entropy") throw std::runtime_error("a fixture has a loss " + name);
   return SoftmaxCrossEntropy{};
 }
@@ -161,6 +164,7 @@ struct Samples {
       read_mnist(count);
     } else {
       generate(count, classes);
+      round_targets(json.at("data").value("targets", ""));
     }
     for (size_t i = 0; i < count; ++i) {
       rows.push_back(&values[i * width]);
@@ -187,6 +191,11 @@ struct Samples {
       labels.push_back(static_cast<int32_t>((fixture_bits(1001, i) >> 40) % classes));
     }
     for (size_t i = 0; i < count * classes; ++i) targets.push_back(fixture_value(1002, i, 1.0f));
+  }
+
+  void round_targets(const std::string& kind) {
+    for (float& t : targets)
+      t = kind == "binary" ? float(t > 0) : kind == "counts" ? std::floor(2 * (t + 1)) : t;
   }
 
   // Makes the noise a quarter, and adds a colour for each block of pixels.

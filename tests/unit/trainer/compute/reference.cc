@@ -261,13 +261,24 @@ bool ends_in_softmax(const ModelSpec& model) {
   return activation != nullptr && activation->activation == Activation::softmax;
 }
 
-// Return the loss of one target whose difference is d.
-double error_of(const MeanSquaredError&, double d) {
-  return d * d;
+// Return the loss of one output y and its target t.
+double error_of(const MeanSquaredError&, double y, double t) {
+  return (y - t) * (y - t);
 }
-double error_of(const Huber& huber, double d) {
-  const double delta = double(huber.delta);
-  return std::abs(d) <= delta ? d * d / 2 : delta * (std::abs(d) - delta / 2);
+double error_of(const Huber& huber, double y, double t) {
+  const double delta = double(huber.delta), d = std::abs(y - t);
+  return d <= delta ? d * d / 2 : delta * (d - delta / 2);
+}
+double error_of(const BinaryCrossEntropy& loss, double y, double t) {
+  const double p = 1 / (1 + std::exp(-y));
+  return -double(loss.positive_weight) * t * std::log(p) - (1 - t) * std::log(1 - p);
+}
+double error_of(const Poisson&, double y, double t) {
+  return std::exp(y) - t * y;
+}
+double error_of(const Quantile& loss, double y, double t) {
+  const double q = double(loss.quantile);
+  return std::max(q * (t - y), (q - 1) * (t - y));
 }
 
 template <class Loss>
@@ -275,7 +286,7 @@ double loss_of(const Loss& loss, const ModelSpec&, const std::vector<double>& y,
                size_t row) {
   double sum = 0;
   for (size_t i = 0; i < y.size(); ++i)
-    sum += error_of(loss, y[i] - double(batch.targets[row][i])) / double(y.size());
+    sum += error_of(loss, y[i], double(batch.targets[row][i])) / double(y.size());
   return sum;
 }
 

@@ -116,6 +116,19 @@ TEST(OnnxTest, TakesFloatsAsTheyAreAndGivesNumbersThatAreNoProbabilities) {
   EXPECT_THAT(names_of(onnx.graph().output()), ElementsAre("outputs"));
 }
 
+TEST(OnnxTest, GivesPredictionsThatAreAFunctionOfTheOutputs) {
+  const auto made = [](compute::LossKind loss) {
+    const ModelSpec model{"custom", {7}, 1, {layer("out", dense(1))}, std::move(loss)};
+    return exported(model, {{7}, compute::ElementType::float32, 1, 0, {}});
+  };
+  const onnxformat::Model decides = made(compute::BinaryCrossEntropy{});
+  EXPECT_THAT(operations(decides), ElementsAre("Gemm", "Sigmoid", "Identity"));
+  EXPECT_THAT(names_of(decides.graph().output()), ElementsAre("probabilities"));
+  const onnxformat::Model counts = made(compute::Poisson{});
+  EXPECT_THAT(operations(counts), ElementsAre("Gemm", "Exp", "Identity"));
+  EXPECT_THAT(names_of(counts.graph().output()), ElementsAre("outputs"));
+}
+
 TEST(OnnxTest, KeepsTheNamesOfOutputsFromLayersOfTheSameName) {
   const ModelSpec model{"custom",
                         {7},

@@ -11,9 +11,17 @@ using testing::IsSupersetOf;
 
 TEST(MetricNames, AreThoseOfValidationThatTheLossHas) {
   EXPECT_THAT(metric_names(compute::SoftmaxCrossEntropy{}),
-              ElementsAre("validationLoss", "validationAccuracy", "validationBalancedAccuracy"));
-  EXPECT_THAT(metric_names(compute::MeanSquaredError{}), ElementsAre("validationLoss"));
-  EXPECT_THAT(metric_names(compute::Huber{}), ElementsAre("validationLoss"));
+              ElementsAre("validationLoss", "validationAccuracy", "validationBalancedAccuracy",
+                          "validationMacroF1", "validationAuc"));
+  EXPECT_THAT(metric_names(compute::BinaryCrossEntropy{}),
+              ElementsAre("validationLoss", "validationAccuracy", "validationAuc",
+                          "validationAucAt200Thresholds", "validationLogLoss",
+                          "validationPrecision", "validationRecall", "validationF1"));
+  for (const compute::LossKind loss :
+       {compute::LossKind{compute::MeanSquaredError{}}, compute::LossKind{compute::Huber{}},
+        compute::LossKind{compute::Poisson{}}, compute::LossKind{compute::Quantile{}}})
+    EXPECT_THAT(metric_names(loss),
+                ElementsAre("validationLoss", "validationRmse", "validationMae", "validationR2"));
   EXPECT_THAT(all_metric_names(),
               IsSupersetOf({"validationLoss", "validationAccuracy", "validationBalancedAccuracy",
                             "validationLocalizationLoss", "validationAveragePrecision50"}));
@@ -26,6 +34,9 @@ TEST(MetricNames, LeadToTheMetricAndWhichValueIsBetter) {
   EXPECT_EQ(metric_of(loss, "validationAccuracy").better, Better::higher);
   EXPECT_EQ(metric_of(loss, "validationBalancedAccuracy").name, "balancedAccuracy");
   EXPECT_EQ(metric_of(loss, "validationBalancedAccuracy").better, Better::higher);
+  EXPECT_EQ(metric_of(compute::Huber{}, "validationRmse").better, Better::lower);
+  EXPECT_EQ(metric_of(compute::Huber{}, "validationR2").better, Better::higher);
+  EXPECT_EQ(metric_of(compute::BinaryCrossEntropy{}, "validationLogLoss").better, Better::lower);
 }
 
 }  // namespace

@@ -70,20 +70,25 @@ INSTANTIATE_TEST_SUITE_P(
                 "{syntheticLinear: {samples: 9}}, validation: {syntheticLinear: {samples: 9}}",
                 "epochs: 1\nevaluation: {}\nearlyStopping: {metric: validationAccuracy, patience: "
                 "1}",
-                "earlyStopping.metric: expected validationLoss, for the model's loss is "
-                "meanSquaredError"},
+                "earlyStopping.metric: expected one of validationLoss, validationRmse, "
+                "validationMae, validationR2, for the model's loss is meanSquaredError"},
         Mistake{"UnknownMetric", kModel,
                 "{idx: {images: i, labels: l}}, validation: {idx: {images: i, labels: l}}",
                 "epochs: 1\nevaluation: {}\nearlyStopping: {metric: accuracy, patience: 1}",
                 "earlyStopping.metric: did you mean validationAccuracy or "
                 "validationBalancedAccuracy? Expected one of validationLoss, validationAccuracy, "
                 "validationBalancedAccuracy, "},
-        Mistake{
-            "MetricOfAnotherLoss", "{layers: [{dense: {units: 1}}], loss: huber}",
-            "{syntheticLinear: {samples: 9}}, validation: {syntheticLinear: {samples: 9}}",
-            "epochs: 1\nevaluation: {}\ncheckpoint: {bestOnly: {metric: "
-            "validationBalancedAccuracy}}",
-            "checkpoint.bestOnly.metric: expected validationLoss, for the model's loss is huber"},
+        Mistake{"MetricOfAnotherLoss", "{layers: [{dense: {units: 1}}], loss: huber}",
+                "{syntheticLinear: {samples: 9}}, validation: {syntheticLinear: {samples: 9}}",
+                "epochs: 1\nevaluation: {}\ncheckpoint: {bestOnly: {metric: "
+                "validationBalancedAccuracy}}",
+                "checkpoint.bestOnly.metric: expected one of validationLoss, validationRmse, "
+                "validationMae, validationR2, for the model's loss is huber"},
+        Mistake{"ThresholdOfNothing",
+                "{layers: [{dense: {units: 1}}], loss: binaryCrossEntropy, lossOptions: "
+                "{threshold: 1}}",
+                "{syntheticLinear: {samples: 9}}", kRest,
+                "model.lossOptions.threshold: expected a number above 0 and below 1"},
         Mistake{"DeltaOfAnotherLoss",
                 "{layers: [{dense: {units: 1}}], loss: meanSquaredError, lossOptions: {delta: 2}}",
                 "{syntheticLinear: {samples: 9}}", kRest,

@@ -521,6 +521,14 @@ TEST(TrainingSpec, ReadsALossAndItsSettings) {
   EXPECT_EQ(loss_of(", loss: huber, lossOptions: {}"), compute::LossKind(compute::Huber{1.0f}));
   EXPECT_EQ(loss_of(", loss: huber, lossOptions: {delta: 0.25}"),
             compute::LossKind(compute::Huber{0.25f}));
+  EXPECT_EQ(loss_of(", loss: poisson"), compute::LossKind(compute::Poisson{}));
+  EXPECT_EQ(loss_of(", loss: quantile"), compute::LossKind(compute::Quantile{0.5f}));
+  EXPECT_EQ(loss_of(", loss: quantile, lossOptions: {quantile: 0.9}"),
+            compute::LossKind(compute::Quantile{0.9f}));
+  EXPECT_EQ(loss_of(", loss: binaryCrossEntropy"),
+            compute::LossKind(compute::BinaryCrossEntropy{1.0f, 0.5f}));
+  EXPECT_EQ(loss_of(", loss: binaryCrossEntropy, lossOptions: {positiveWeight: 3, threshold: 0.2}"),
+            compute::LossKind(compute::BinaryCrossEntropy{3.0f, 0.2f}));
   EXPECT_EQ(spec_with({}).model.loss, compute::LossKind(compute::SoftmaxCrossEntropy{}));
 }
 

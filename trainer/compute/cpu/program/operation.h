@@ -54,7 +54,10 @@ class LossOperation : public Operation {
 // Each kind has its own file.
 std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
-std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
+std::unique_ptr<LossOperation> make_loss(const Huber& loss, Context& context);
+std::unique_ptr<LossOperation> make_loss(const BinaryCrossEntropy& loss, Context& context);
+std::unique_ptr<LossOperation> make_loss(const Poisson& loss, Context& context);
+std::unique_ptr<LossOperation> make_loss(const Quantile& loss, Context& context);
 // Throws Invalid if the model's output does not fit the anchors.
 std::unique_ptr<LossOperation> make_loss(const SsdLoss& loss, Context& context);
 

@@ -65,9 +65,7 @@ struct AnchorLosses {
 
   MUSTER_INLINE float code_loss(const float* code, const float* target) const {
     float sum = 0;
-    for (int k = 0; k < 4; ++k) {
-      sum += huber_loss(::fabsf(code[k] - target[k]), delta);
-    }
+    for (int k = 0; k < 4; ++k) sum += Huber{delta}.at(code[k], target[k]).loss;
     return sum;
   }
 };

@@ -29,7 +29,8 @@ struct Kernels {};
 using KernelList =
     Kernels<Fetch, ConvertBytes, ConvertFloats, Copy, RoundMatrices, BiasActivation,
             ActivationGradient, DenseForward, DenseBackward, DropElements, ColumnSums, SumParts,
-            Softmax, SoftmaxGradient, SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows,
+            Softmax, SoftmaxGradient, SoftmaxCrossEntropyRows, SquaredErrorRows, TargetRows<Huber>,
+            TargetRows<BinaryCrossEntropy>, TargetRows<Poisson>, TargetRows<Quantile>,
             UpdateTensors, MeasureTensors, SumTree, GatherPatches, ScatterPatches, Depthwise,
             DepthwiseInputGradient, DepthwiseWeightParts, Pool, PoolGradient, MatchAnchors,
             AnchorLosses, RankAnchors, MineAnchors, AnchorGradients, ReadValues, ReadRows,

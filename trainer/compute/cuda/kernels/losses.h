@@ -1,14 +1,9 @@
 #pragma once
 
 #include "trainer/compute/cuda/kernels/softmax.h"
+#include "trainer/compute/models/target_losses.h"
 
 namespace muster::compute::cuda {
-
-// Returns distance^2 / 2 up to delta, and above delta the line with the same value and slope at
-// delta.
-MUSTER_INLINE float huber_loss(float distance, float delta) {
-  return distance <= delta ? 0.5f * distance * distance : delta * (distance - 0.5f * delta);
-}
 
 // Each kernel writes the rows' losses and the gradient of the model's output y, [rows, columns].
 
@@ -136,13 +131,16 @@ struct SquaredErrorRows {
   }
 };
 
-struct HuberRows {
+// `terms` is used only if the loss has a term.
+template <class Loss>
+struct TargetRows {
   int64_t rows, columns;
   const float* y;
   const float* targets;
-  float delta;
+  Loss loss;
   float* dy;
   float* losses;
+  float* terms;
 
   MUSTER_INLINE Shape shape() const { return {rows}; }
   template <class Block>
@@ -151,13 +149,19 @@ struct HuberRows {
     const float scale = 1.0f / static_cast<float>(columns);
     const float total = sum_block_items(block, columns, [&](int64_t column) {
       const int64_t i = at + column;
-      const float difference = y[i] - targets[i];
-      const float distance = ::fabsf(difference);
-      dy[i] = scale * (distance <= delta ? difference : ::copysignf(delta, difference));
-      return huber_loss(distance, delta);
+      const TargetLoss output = loss.at(y[i], targets[i]);
+      dy[i] = scale * output.slope;
+      return output.loss;
     });
+    float term = 0;
+    if constexpr (Loss::kTerms > 0)
+      term = sum_block_items(block, columns, [&](int64_t column) {
+        return loss.at(y[at + column], targets[at + column]).term;
+      });
     block.each([&](int64_t thread) {
-      if (thread == 0) losses[block.index()] = total * scale;
+      if (thread != 0) return;
+      losses[block.index()] = total * scale;
+      if constexpr (Loss::kTerms > 0) terms[block.index()] = term * scale;
     });
   }
 };

@@ -101,6 +101,18 @@ TEST(TableSource, HasNumbersAsTargets) {
   EXPECT_EQ(*filled(*dataset, 1).target, -2.5f);
 }
 
+TEST(TableSource, NamesTheRowWhoseTargetTheLossDoesNotTake) {
+  const TestFolder folder;
+  const auto dataset = open_dataset(table(folder.write("t.csv", "a,y\n1,1\n3,-2.5\n"), false));
+  require_targets_within(*dataset, -3, 1);
+  const auto refusal = [&](float least, float most) {
+    return test::error_of([&] { require_targets_within(*dataset, least, most); });
+  };
+  EXPECT_THAT(refusal(0, 1), testing::ContainsRegex(
+                                 "sample 1 of .*t.csv: expected a target from 0 to 1, found -2.5"));
+  EXPECT_THAT(refusal(-3, 0.5f), testing::HasSubstr("expected a target from -3 to 0.5, found 1"));
+}
+
 TEST(TableSource, MixesTheRowsOfASortedFileInTheSameWayEachTime) {
   const TestFolder folder;
   std::string csv = "a,y\n";

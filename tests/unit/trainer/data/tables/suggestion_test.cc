@@ -73,6 +73,19 @@ TEST(Suggestion, TakesFewWholeNumbersForClasses) {
             3);
 }
 
+TEST(Suggestion, PredictsTheProbabilityOfAOne) {
+  const TestFolder folder;
+  for (const auto& [no, yes] : {std::pair{"0", "1"}, {"false", "true"}}) {
+    std::string csv = "a,y\n";
+    for (int i = 0; i < 30; ++i) csv += fmt::format("{},{}\n", i * i % 23, i % 3 == 0 ? yes : no);
+    const Json training = training_of(suggest(folder.write("t.csv", csv), "t.csv", {}, "y"));
+    EXPECT_EQ(training["model"]["loss"], "binaryCrossEntropy");
+    EXPECT_EQ(training["model"]["layers"][1]["dense"]["units"], 1);
+    EXPECT_EQ(training["data"]["train"]["table"]["target"],
+              Json::parse(R"({"column": "y", "kind": "number"})"));
+  }
+}
+
 TEST(Suggestion, SaysWhyThereIsNone) {
   const TestFolder folder;
   const auto refusal = [&](const std::string& csv, const std::string& target) {
