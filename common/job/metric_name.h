@@ -15,7 +15,7 @@ std::string metric_field(std::string_view data, std::string_view metric);
 // Returns "validation_balanced_accuracy", as in TensorBoard. `data` may be empty.
 std::string metric_tag(std::string_view data, std::string_view metric);
 
-// Returns "balanced accuracy" or "average precision 50", for people.
+// Returns "balanced accuracy", "average precision 50" or "macro f1", for people.
 std::string metric_words(std::string_view metric);
 
 }  // namespace muster

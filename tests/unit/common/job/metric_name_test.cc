@@ -18,6 +18,8 @@ TEST(MetricName, IsToldInThreeWays) {
                 "top 5 accuracy"},
            Case{"test", "averagePrecision50", "testAveragePrecision50", "test_average_precision50",
                 "average precision 50"},
+           Case{"test", "macroF1", "testMacroF1", "test_macro_f1", "macro f1"},
+           Case{"", "r2", "R2", "r2", "r2"},
            Case{"", "loss", "Loss", "loss", "loss"},
            Case{"test", "", "test", "test_", ""},
        }) {
