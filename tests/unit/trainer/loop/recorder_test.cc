@@ -217,7 +217,7 @@ TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
                 now += std::chrono::seconds(60) + kStep);
   recorder.end(position);
   EXPECT_NEAR(recorder.train_seconds() - before, 0.1, 1e-6);
-  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("step_seconds_bucket\\{.*le=\"0.3\"\\} 2\n"));
+  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("step_seconds_bucket\\{.*le=\"0.25\"\\} 2\n"));
 }
 
 // At the speed that is set it would take weeks.
