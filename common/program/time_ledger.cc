@@ -42,12 +42,13 @@ TimeUse TimeLedger::change(TimeUse use) {
   return std::exchange(use_, use);
 }
 
-void TimeLedger::move(TimeUse from, TimeUse to, double seconds) {
+TimeSpent TimeLedger::move(TimeUse from, TimeUse to, double seconds) {
   const MutexLock lock(mutex_);
   count_until(Clock::now());
   const double moved = std::clamp(seconds, 0.0, spent_[from]);
   spent_[from] -= moved;
   spent_[to] += moved;
+  return spent_;
 }
 
 TimeSpent TimeLedger::spent() const {

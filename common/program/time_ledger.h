@@ -24,7 +24,8 @@ class TimeLedger {
   // Returns the use until now.
   TimeUse change(TimeUse use);
   // Counts `seconds` of what was spent on `from` as spent on `to`, but not more than there is.
-  void move(TimeUse from, TimeUse to, double seconds);
+  // Returns what was spent until now.
+  TimeSpent move(TimeUse from, TimeUse to, double seconds);
 
   // Both are thread-safe.
   TimeSpent spent() const;

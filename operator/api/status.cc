@@ -201,6 +201,9 @@ Json to_json(const JobStatus& status) {
     value["replicaStatuses"][name_of(role)] = to_json(counts);
   }
   for (const auto& [role, replicas] : status.group) value["group"][name_of(role)] = replicas;
+  for (const auto& [role, reasons] : status.restart_reasons)
+    for (const auto& [reason, restarts] : reasons)
+      value["restartReasons"][name_of(role)][reason] = restarts;
   for (const ReplicaRecord& record : status.records) value["records"].push_back(to_json(record));
   if (status.start_time) value["startTime"] = format_time(*status.start_time);
   if (status.completion_time) value["completionTime"] = format_time(*status.completion_time);
@@ -228,6 +231,11 @@ JobStatus to_job_status(const Json& value) {
     if (counts.is_object()) status.replica_statuses[role] = to_replica_status(counts);
     const int replicas = count_at(member(value, "group"), name_of(role));
     if (replicas > 0) status.group[role] = replicas;
+    const Json& reasons = member(member(value, "restartReasons"), name_of(role));
+    if (!reasons.is_object()) continue;
+    for (const auto& [reason, restarts] : reasons.items())
+      if (const int known = count_at(reasons, reason.c_str()); known > 0)
+        status.restart_reasons[role][reason] = known;
   }
   for (const Json& record : member(value, "records")) {
     if (auto known = to_record(record)) status.records.push_back(*known);

@@ -130,7 +130,9 @@ struct JobStatus {
   // Ended replicas that still exist and whose end is in `records`.
   std::vector<std::string> counted_uids;
   int restarts = 0;  // restarts that count against backoffLimit (the evaluator's do not)
-  int run = 0;       // raised by RestartJob and by resuming; replicas of an older run leave
+  // Why replicas were restarted, since the job was made: the restarts in `records`, by reason.
+  std::map<Role, std::map<std::string, int>> restart_reasons;
+  int run = 0;  // raised by RestartJob and by resuming; replicas of an older run leave
   // Number of replicas of each role in TF_CONFIG at the last plan; empty: no plan yet.
   std::map<Role, int> group;
   int restart_run = 0;  // the run begun by the last RestartJob, or by more training of a job that

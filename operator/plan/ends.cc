@@ -72,6 +72,10 @@ void avoid_node(ReplicaRecord& record, const std::string& node) {
   if (record.avoided_nodes.size() > kMost) record.avoided_nodes.erase(record.avoided_nodes.begin());
 }
 
+std::string reason_of(const Verdict& verdict) {
+  return verdict.action == FailureAction::restart_job ? "JobRestart" : verdict.reason;
+}
+
 void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdict,
              const std::string& end) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
@@ -92,7 +96,7 @@ void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdic
     message += " (restart " + std::to_string(draft.status.restarts) + " of " +
                std::to_string(draft.job.run_policy.backoff_limit) + ")";
   }
-  const std::string reason = everybody ? "JobRestart" : verdict.reason;
+  const std::string reason = reason_of(verdict);
   if (!draft.restart_reason_and_message) draft.restart_reason_and_message = {reason, message};
   draft.warn(reason, message);
 }
@@ -103,7 +107,7 @@ void judge_failure(Draft& draft, const ObservedReplica& replica) {
   const std::string end = describe_end(draft.job, replica);
   if (verdict.action == FailureAction::fail_job) {
     give_up(draft, record, verdict.reason, end);
-  } else if (verdict.counts && !count_failure(draft, record, &replica)) {
+  } else if (verdict.counts && !count_failure(draft, record, &replica, reason_of(verdict))) {
     give_up(draft, record, "BackoffLimitExceeded", limit_used_up(draft, end));
   } else {
     restart(draft, replica, verdict, end);

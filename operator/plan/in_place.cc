@@ -16,6 +16,7 @@ using api::FailureAction;
 using api::ReplicaRecord;
 
 constexpr int kMostInPlace = 3;
+constexpr const char* kInPlace = "RestartedInPlace";
 
 bool names(const api::FailureRule& rule, Role role) {
   return rule.roles.empty() || std::ranges::find(rule.roles, role) != rule.roles.end();
@@ -48,13 +49,12 @@ void restart_job(Draft& draft, const std::string& what) {
 void tell(Draft& draft, const ObservedReplica& replica, const std::string& what) {
   // A large group that crashes together gets only a few events.
   constexpr int kMostTold = 3;
-  const auto told = std::ranges::count(draft.plan.events, "RestartedInPlace", &Event::reason);
-  if (told < kMostTold) draft.warn("RestartedInPlace", what);
-  if (told == kMostTold)
-    draft.warn("RestartedInPlace", "and more replicas were restarted in place");
+  const auto told = std::ranges::count(draft.plan.events, kInPlace, &Event::reason);
+  if (told < kMostTold) draft.warn(kInPlace, what);
+  if (told == kMostTold) draft.warn(kInPlace, "and more replicas were restarted in place");
   // No other replica waits for a replica that is ready again.
   if (is_live(replica) && !replica.ready && !draft.restart_reason_and_message) {
-    draft.restart_reason_and_message = {"RestartedInPlace", what};
+    draft.restart_reason_and_message = {kInPlace, what};
   }
 }
 
@@ -73,7 +73,7 @@ void count(Draft& draft, const ObservedReplica& replica) {
     return give_up(draft, record, verdict.reason, what);
   }
   for (int i = 0; verdict.counts && i < times; ++i) {
-    if (count_failure(draft, record, nullptr)) continue;
+    if (count_failure(draft, record, nullptr, kInPlace)) continue;
     return give_up(draft, record, "BackoffLimitExceeded", limit_used_up(draft, what));
   }
   if (verdict.action == FailureAction::restart_job) return restart_job(draft, what);
@@ -105,7 +105,7 @@ void count_restarts_of_success(Draft& draft, const ObservedReplica& replica) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
   const int times = replica.restarts - record.restarts_in_place;
   record.restarts_in_place = replica.restarts;
-  for (int i = 0; i < times && count_failure(draft, record, nullptr); ++i) {
+  for (int i = 0; i < times && count_failure(draft, record, nullptr, kInPlace); ++i) {
   }
 }
 

@@ -46,12 +46,14 @@ void leave_round(api::ReplicaRecord& record) {
   record.failed_at.reset();
 }
 
-bool count_failure(Draft& draft, api::ReplicaRecord& record, const ObservedReplica* ended) {
+bool count_failure(Draft& draft, api::ReplicaRecord& record, const ObservedReplica* ended,
+                   const std::string& reason) {
   const bool evaluates = record.role == Role::evaluator;
   const bool joins = !evaluates && joins_round(draft, record, ended);
   const int used = evaluates ? record.restarts : draft.status.restarts;
   if (!joins && used >= draft.job.run_policy.backoff_limit) return false;
   ++record.restarts;
+  ++draft.status.restart_reasons[record.role][reason];
   if (evaluates) return true;
   if (!joins) {
     ++draft.status.restarts;

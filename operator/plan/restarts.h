@@ -30,7 +30,8 @@ inline constexpr std::chrono::minutes kRoundTime{15};
 //
 // `ended` is null for a restart in place, whose times are not known: its time is now, and it joins
 // if the replica has not failed in the round.
-bool count_failure(Draft& draft, api::ReplicaRecord& record, const ObservedReplica* ended);
+bool count_failure(Draft& draft, api::ReplicaRecord& record, const ObservedReplica* ended,
+                   const std::string& reason);
 // Ends the round once all replicas that have failed in it are done, are not wanted or, with
 // `training`, are ready again.
 void end_round(Draft& draft);

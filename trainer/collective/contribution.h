@@ -23,12 +23,18 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
+// The time that a member took to compute its gradients for a step. Plain memory.
+struct ComputingTime {
+  double seconds = 0;
+  double input = 0;  // seconds of it that the member waited for batches of its data
+};
+
 // A member's input to a step besides its gradients.
 struct Contribution {
   explicit Contribution(std::span<const compute::LossSums> its_sums) : sums(its_sums) {}
 
   std::span<const compute::LossSums> sums;  // sums of each of its logical replicas
-  double seconds = 0;                       // computing time
+  ComputingTime time;
   // Only the first member's `note` and `compare` are used.
   Note note;
   bool compare = false;  // all members compare their states after the step

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/program/stopwatch.h"
 #include "common/threads/watched_work.h"
 #include "trainer/collective/state_digest.h"
 #include "trainer/collective/wire_session.h"
@@ -66,6 +67,7 @@ Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contr
     each_([this](int device) { link_->ask_sums(device); });
     result.sums = control_->all_reduce(step, contribution, watch);
     result.note = control_->note();
+    result.bytes = control_->moved_in_steps() - std::exchange(moved_, control_->moved_in_steps());
     until_ = Clock::now() + kExchange;
     each_([this](int device) { link_->await_sums(device); });
     until_ = Clock::time_point::max();
@@ -74,7 +76,9 @@ Session::StepResult DeviceSession::step(uint64_t step, const Contribution& contr
     return result;
   }
   const compute::UpdateArguments update = arguments(result.sums);
+  const Stopwatch updating;
   each_([&](int device) { link_->update(device, update); });
+  result.update_seconds = updating.seconds();
   ++step_;
   if (control_->compare()) compare_states(*control_, digest(), watch, result);
   return result;

@@ -31,7 +31,7 @@ class DeviceSession : public Session {
 
   StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
                   const Watch& watch) override;
-  double seconds(int member) const override { return control_->seconds(member); }
+  ComputingTime time(int member) const override { return control_->time(member); }
   // Unlinks the devices: the other members have to continue without this one.
   Settled settle() override;
   void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
@@ -49,6 +49,7 @@ class DeviceSession : public Session {
   const Each each_;
   std::vector<uint32_t> digests_;  // digest of the state of each of our devices
   uint64_t step_;
+  uint64_t moved_ = 0;  // bytes that the results so far have told
   const Watch* watch_;  // watch of the call under way
   Mutex looking_;
   Clock::time_point next_look_ MUSTER_GUARDED_BY(looking_){};

@@ -38,10 +38,12 @@ class Session {
   using Arguments = std::function<compute::UpdateArguments(const compute::LossSums&)>;
   struct StepResult {
     Outcome outcome = Outcome::ok;
-    compute::LossSums sums;  // sums of the whole group
-    Note note;               // the first member's note; only valid if the step was made
-    bool compared = false;   // all members have the same state after the step
-    std::vector<int> odd;    // for `differs`: the result of odd_members()
+    compute::LossSums sums;     // sums of the whole group
+    Note note;                  // the first member's note; only valid if the step was made
+    bool compared = false;      // all members have the same state after the step
+    std::vector<int> odd;       // for `differs`: the result of odd_members()
+    double update_seconds = 0;  // time that this member needed for its part of the update
+    uint64_t bytes = 0;         // sent and received by TCP since the result before
   };
   struct Settled {
     uint64_t step = 0;
@@ -58,7 +60,7 @@ class Session {
   virtual StepResult step(uint64_t step, const Contribution& contribution,
                           const Arguments& arguments, const Watch& watch) = 0;
   // Returns the computing time of `member` in the last finished step.
-  virtual double seconds(int member) const = 0;
+  virtual ComputingTime time(int member) const = 0;
 
   // Ends this member's part: no action of this process or of a lost one changes the state any more.
   // Returns the position of the state. Idempotent.

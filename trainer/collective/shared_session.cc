@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "common/program/stopwatch.h"
+
 namespace muster::collective {
 
 SharedSession::SharedSession(std::unique_ptr<SharedState> state, int member,
@@ -29,7 +31,7 @@ Session::StepResult SharedSession::step(uint64_t step, const Contribution& contr
   const compute::Subtree replicas = state_->shape().replicas_of(member_);
   for (int i = 0; i < replicas.size(); ++i)
     state_->set_sums(replicas.begin + i, contribution.sums[static_cast<size_t>(i)]);
-  state_->set_seconds(member_, contribution.seconds);
+  state_->set_time(member_, contribution.time);
   if (member_ == 0) state_->set_note(contribution.note);
   StepResult result;
   if (!state_->contribute(step)) {
@@ -40,10 +42,12 @@ Session::StepResult SharedSession::step(uint64_t step, const Contribution& contr
   if (result.outcome != Outcome::ok) return result;
   result.sums = state_->sums();
   result.note = state_->note();
+  const Stopwatch updating;
   if (!update_.run(step, member_, arguments(result.sums))) {
     result.outcome = Outcome::over;
     return result;
   }
+  result.update_seconds = updating.seconds();
   result.outcome = wait(watch, [&] { return state_->done(step); });
   return result;
 }

@@ -21,7 +21,7 @@ class SharedSession : public HostSession {
   std::span<float> gradients(size_t node) override { return state_->sum(first_sum_ + node); }
   StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
                   const Watch& watch) override;
-  double seconds(int member) const override { return state_->seconds(member); }
+  ComputingTime time(int member) const override { return state_->time(member); }
   Settled settle() override;
   void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
             const Arguments& arguments) override;

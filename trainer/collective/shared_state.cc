@@ -103,7 +103,7 @@ struct SharedState::Header {
 
 struct SharedState::Seat {
   alignas(128) uint64_t word;
-  alignas(128) double seconds;
+  alignas(128) ComputingTime time;
 };
 
 SharedState::Places::Places(const Shape& shape) {
@@ -215,12 +215,12 @@ void SharedState::set_sums(int replica, const compute::LossSums& sums) const {
   reinterpret_cast<compute::LossSums*>(base_ + places_.sums)[replica] = sums;
 }
 
-void SharedState::set_seconds(int member, double seconds) const {
-  seat(member).seconds = seconds;
+void SharedState::set_time(int member, const ComputingTime& time) const {
+  seat(member).time = time;
 }
 
-double SharedState::seconds(int member) const {
-  return seat(member).seconds;
+ComputingTime SharedState::time(int member) const {
+  return seat(member).time;
 }
 
 void SharedState::set_note(const Note& note) const {

@@ -74,8 +74,8 @@ class SharedState {
   std::span<float> ratios() const;
   // Sets the loss sums of a logical replica's rows.
   void set_sums(int replica, const compute::LossSums& sums) const;
-  void set_seconds(int member, double seconds) const;
-  double seconds(int member) const;
+  void set_time(int member, const ComputingTime& time) const;
+  ComputingTime time(int member) const;
   void set_note(const Note& note) const;
   Note note() const;
   // Adds up the sums of all replicas, in their order; impossible sums are left out.

@@ -157,7 +157,7 @@ void WireGroup::received(int index, Connections::Frame frame) {
 void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
   std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].step_headers[turn_];
   const std::span<const compute::LossSums> sums = contribution.sums;
-  const Header begin{step, contribution.seconds, contribution.note, contribution.compare};
+  const Header begin{step, contribution.time, contribution.note, contribution.compare};
   std::memcpy(header.data(), &begin, sizeof begin);
   for (size_t i = 0; i < sums.size(); ++i) {
     std::memcpy(header.data() + sizeof begin + i * sizeof sums[i], &sums[i], sizeof sums[i]);
@@ -185,8 +185,8 @@ void WireGroup::contribute(size_t bucket) {
   }
 }
 
-double WireGroup::seconds(int member) const {
-  return headers_[static_cast<size_t>(member)].seconds;
+ComputingTime WireGroup::time(int member) const {
+  return headers_[static_cast<size_t>(member)].time;
 }
 
 Note WireGroup::note() const {
@@ -335,6 +335,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
     complete_ = contributed_ = added_ = 0;
     read_ = false;
     turn_ = (turn_ + 1) % kAhead;
+    moved_in_steps_ = connections_.moved();
     return all;
   });
 }

@@ -62,11 +62,13 @@ class WireGroup {
                                const Session::Watch& watch);
   // Returns the time that the member reported in the last call. note() returns the first member's
   // note in the last call.
-  double seconds(int member) const;
+  ComputingTime time(int member) const;
   // Throws Broken if a member has left, or has sent something impossible.
   void require_intact();
   // The number of bytes sent and received; for the watch of a call.
   uint64_t moved() const { return connections_.moved(); }
+  // The number of bytes sent and received until the end of the last all_reduce().
+  uint64_t moved_in_steps() const { return moved_in_steps_; }
   Note note() const;
   bool compare() const { return headers_.front().compare != 0; }  // the first member's wish
   // Sends `digest` to all members, and returns the digests of all members, by member. All members
@@ -84,7 +86,7 @@ class WireGroup {
 
   struct Header {
     uint64_t step;
-    double seconds;
+    ComputingTime time;
     Note note;
     uint32_t compare;
     // ReplicaSums of the sender's replicas follow.
@@ -143,6 +145,7 @@ class WireGroup {
   size_t turn_ MUSTER_GUARDED_BY(driving_) = 0;         // this call's place in step_headers
   std::exception_ptr failure_ MUSTER_GUARDED_BY(driving_);  // thrown in ahead_
   std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
+  uint64_t moved_in_steps_ = 0;                        // read and written by the caller only
   bool stepping_ MUSTER_GUARDED_BY(driving_) = false;  // only frames of steps may come now
   Connections connections_;
   std::jthread ahead_;

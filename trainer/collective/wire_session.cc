@@ -1,8 +1,10 @@
 #include "trainer/collective/wire_session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/program/log.h"
+#include "common/program/stopwatch.h"
 #include "trainer/collective/state_digest.h"
 
 namespace muster::collective {
@@ -39,11 +41,14 @@ Session::StepResult WireSession::step(uint64_t step, const Contribution& contrib
   try {
     result.sums = group_->all_reduce(step, contribution, watch);
     result.note = group_->note();
+    result.bytes = group_->moved_in_steps() - std::exchange(moved_, group_->moved_in_steps());
   } catch (const WireGroup::Broken& error) {
     result.outcome = outcome_of(error, watch);
     return result;
   }
+  const Stopwatch updating;
   optimizer_.apply({0, state_[0].size()}, arguments(result.sums), state_[0], group_->sum(), slots_);
+  result.update_seconds = updating.seconds();
   ++step_;
   if (group_->compare()) compare_states(*group_, digest_of(state_), watch, result);
   return result;

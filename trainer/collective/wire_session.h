@@ -35,7 +35,7 @@ class WireSession : public HostSession {
   void complete(size_t end) override { group_->complete(end); }
   StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
                   const Watch& watch) override;
-  double seconds(int member) const override { return group_->seconds(member); }
+  ComputingTime time(int member) const override { return group_->time(member); }
   Settled settle() override { return {step_, {}, {}}; }
   void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
             const Arguments& arguments) override;
@@ -45,6 +45,7 @@ class WireSession : public HostSession {
   State state_;
   std::vector<std::span<float>> slots_;
   uint64_t step_;
+  uint64_t moved_ = 0;  // bytes that the results so far have told
   const compute::Optimizer& optimizer_;
   // The last member: its thread may still receive into the state when this object ends.
   const std::unique_ptr<WireGroup> group_;

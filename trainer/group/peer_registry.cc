@@ -1,6 +1,7 @@
 #include "trainer/group/peer_registry.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -75,9 +76,14 @@ bool can_be(const StallMessage& stall) {
   return stall.doing().size() <= PeerRegistry::kMostOfStall;
 }
 
+bool can_be(double seconds) {
+  return std::isfinite(seconds) && seconds >= 0;
+}
+
 // Only a ps holds shards, and each at most once.
 bool can_be(const PeerMessage& message, const std::string& role, int shards) {
-  return can_be(message.member()) && (message.shards_size() == 0 || role == "ps") &&
+  return can_be(message.computing_seconds()) && can_be(message.input_seconds()) &&
+         can_be(message.member()) && (message.shards_size() == 0 || role == "ps") &&
          message.shards_size() <= shards &&
          std::ranges::all_of(message.shards(),
                              [&](const ShardState& state) { return can_be(state, shards); }) &&
@@ -201,6 +207,8 @@ bool PeerRegistry::heard(uint64_t connection, const PeerMessage& message, Time n
     found->second.shards.assign(message.shards().begin(), message.shards().end());
   if (message.has_member()) found->second.member = message.member();
   found->second.stalls.assign(message.stalls().begin(), message.stalls().end());
+  found->second.computing_seconds = message.computing_seconds();
+  found->second.input_seconds = message.input_seconds();
   found->second.leaving = message.leaving();
   return true;
 }

@@ -65,7 +65,8 @@ class PeerRegistry {
     bool leaving = false;
     Time heard;
     Time lost;  // if it was restarted in place: the end of the process before it
-    std::vector<StallMessage> stalls = {};  // the peer's stalled work
+    std::vector<StallMessage> stalls = {};            // the peer's stalled work
+    double computing_seconds = 0, input_seconds = 0;  // a member's, as in PeerMessage
   };
 
   explicit PeerRegistry(Expected expected) : expected_(std::move(expected)) {}

@@ -25,6 +25,10 @@ void for_each_number(const GpuUse& use, const Show& show) {
   show("memory", "gpu_memory_bytes", use.memory);
   show("watts", "gpu_power_watts", use.watts);
   show("memoryErrors", "gpu_memory_errors", use.memory_errors);
+  show("celsius", "gpu_temperature_celsius", use.celsius);
+  show("clockHertz", "gpu_clock_hertz", use.clock);
+  show("xidErrors", "gpu_xid_errors", use.xid_errors);
+  show("lastXid", "gpu_last_xid", use.last_xid);
 }
 
 void tell_not_shown(const std::runtime_error& error) {

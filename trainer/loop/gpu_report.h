@@ -11,7 +11,8 @@ namespace muster::loop {
 
 // Reports in `reporter`, from now on, the use of those devices that are GPUs: in the metrics gpu_*
 // (the label `gpu` is the ordinal) and in /progress: {"gpus": [{"utilization": 0.93, "memoryUsed":
-// 2147483648, "memory": 85899345920, "watts": 412.5, "memoryErrors": 0}]}. An unknown value is left
+// 2147483648, "memory": 85899345920, "watts": 412.5, "memoryErrors": 0,
+// "celsius": 61, "clockHertz": 1.98e9, "xidErrors": 0, "lastXid": 0}]}. An unknown value is left
 // out in /progress, and is NaN in the metrics. If the driver's library for these values is missing,
 // this is logged and nothing is reported.
 void report_gpus(metrics::Reporter& reporter, const std::vector<compute::Device>& devices);

@@ -85,6 +85,7 @@ void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
   for (Window* window : {&recent_, &logged_, &points_}) window->reset(last_);
   begun_ = last_;
   begun_step_ = position.step;
+  parts_.begin(take_input_wait());
   progress_.state = "training";
   progress_.step = position.step;
   progress_.epoch = position.epoch;
@@ -118,9 +119,11 @@ std::vector<compute::Metric> Recorder::metrics_of(const compute::LossSums& sums)
 }
 
 void Recorder::step(const checkpoint::Position& position, const compute::LossSums& sums,
-                    Clock::time_point now) {
+                    Clock::time_point now, const StepCosts& costs) {
   for (Window* window : {&all_, &recent_, &logged_, &points_}) window->add(sums);
   durations_.add(seconds(now - last_));
+  parts_.end_step(take_input_wait(), costs.update_seconds);
+  unreported_bytes_ += costs.bytes;
   last_ = now;
   if (points_.steps >= options_.summary_every_steps) write_points(position, now);
   if (position.epoch > epochs_told_) end_epoch(position, now, "at");
@@ -139,7 +142,10 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   if (more_metrics_)
     for (const auto& [name, value] : more_metrics_()) progress_.group[name] = value;
   progress_.examples_per_second = static_cast<double>(recent_.sums.rows) / time;
-  report_input_wait();
+  take_input_wait();
+  reporter_.count("input_wait_seconds", std::exchange(unreported_wait_, 0.0));
+  reporter_.count("exchanged_bytes",
+                  static_cast<double>(std::exchange(unreported_bytes_, uint64_t{0})));
   if (position.step > begun_step_) {
     const double per_step =
         seconds(now - begun_) / static_cast<double>(position.step - begun_step_);
@@ -151,16 +157,21 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   progress_.goodput = lifetime > 0 ? std::min(1.0, train_seconds() / lifetime) : 1.0;
   publish();
   reporter_.observe("step", std::exchange(durations_, {}));
+  parts_.report(reporter_);
   recent_.reset(now);
 }
 
-void Recorder::report_input_wait() {
-  if (!input_wait_) return;
-  const double before = std::exchange(progress_.input_wait_seconds, input_wait_());
-  const double waited = progress_.input_wait_seconds - before;
-  reporter_.count("input_wait_seconds", waited);
-  if (TimeLedger* const ledger = TimeLedger::of_this_thread())
-    ledger->move(TimeUse::computing, TimeUse::input, waited);
+// Counts what training has waited for its input since the last call. Returns what this thread's
+// ledger says then; nothing without a ledger.
+TimeSpent Recorder::take_input_wait() {
+  double waited = 0;
+  if (input_wait_) {
+    const double before = std::exchange(progress_.input_wait_seconds, input_wait_());
+    waited = progress_.input_wait_seconds - before;
+    unreported_wait_ += waited;
+  }
+  TimeLedger* const ledger = TimeLedger::of_this_thread();
+  return ledger ? ledger->move(TimeUse::computing, TimeUse::input, waited) : TimeSpent();
 }
 
 void Recorder::log_line(const checkpoint::Position& position, Clock::time_point now) {

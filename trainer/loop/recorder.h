@@ -12,7 +12,9 @@
 #include "trainer/compute/schedule.h"
 #include "trainer/loop/batches/workload.h"
 #include "trainer/loop/evaluation/pictures.h"
+#include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/metrics/step_parts.h"
 #include "trainer/summary/event_writer.h"
 
 namespace muster::loop {
@@ -46,7 +48,7 @@ class Recorder {
   }
 
   // Sets a function that returns the total time, in seconds, for which training has waited for its
-  // input; called a few times a second.
+  // input; called after each step.
   void measure_input_wait(std::function<double()> seconds) { input_wait_ = std::move(seconds); }
 
   // Continues the numbers of an earlier process; `state` is the result of that process's state().
@@ -59,7 +61,7 @@ class Recorder {
   // Call this after each committed step. `position` is the position after the step, `sums` are the
   // sums of the group.
   void step(const checkpoint::Position& position, const compute::LossSums& sums,
-            Clock::time_point now);
+            Clock::time_point now, const StepCosts& costs = {});
   // Reports an evaluation between two steps, at `position`; `validation` is the result of
   // Evaluation::json(). The time `took` does not count as training time.
   void validated(const checkpoint::Position& position, const Json& validation,
@@ -90,7 +92,7 @@ class Recorder {
   std::vector<compute::Metric> metrics_of(const compute::LossSums& sums) const;
   void publish();
   void report(const checkpoint::Position& position, Clock::time_point now);
-  void report_input_wait();
+  TimeSpent take_input_wait();
   void log_line(const checkpoint::Position& position, Clock::time_point now);
   void write_points(const checkpoint::Position& position, Clock::time_point now);
   void end_epoch(const checkpoint::Position& position, Clock::time_point now, const char* when);
@@ -119,6 +121,10 @@ class Recorder {
   Window logged_;                 // since the last log line
   Window points_;                 // since the last TensorBoard point
   metrics::Durations durations_;  // durations of steps since the last update of progress
+  metrics::StepParts parts_;
+  // Since the last update of progress: seconds of waiting for input, and bytes exchanged.
+  double unreported_wait_ = 0;
+  uint64_t unreported_bytes_ = 0;
   // When, and at which step, this process began in the generation: the rate of the group's steps
   // counts from there.
   Clock::time_point begun_;

@@ -74,7 +74,7 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
     if (!std::isfinite(result.sums.loss))
       fail_diverged(result.sums.loss, synchronizer.position(), checkpointer);
     now = Recorder::Clock::now();
-    recorder.step(synchronizer.position(), result.sums, now);
+    recorder.step(synchronizer.position(), result.sums, now, result.costs);
   }
   watched.reset();
   if (rule) rule->conclude(synchronizer);

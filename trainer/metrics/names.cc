@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "trainer/metrics/step_parts.h"
+
 namespace muster::metrics {
 namespace {
 
@@ -13,6 +15,9 @@ constexpr unsigned kTrains = kChief | kWorker;  // who takes steps
 constexpr unsigned kLeads = kChief | kFirstWorker;
 constexpr unsigned kAll = kTrains | kPs | kEvaluator;
 constexpr unsigned kLater = 0;  // appears with its first value: before it, a 0 would be wrong
+
+constexpr std::string_view kStates[] = {"starting", "waiting",   "training", "evaluating",
+                                        "serving",  "finishing", "done"};
 
 constexpr auto kMetrics = std::to_array<Description>({
     {"step", Kind::gauge, kAll, "Committed global steps."},
@@ -35,6 +40,11 @@ constexpr auto kMetrics = std::to_array<Description>({
     {"gpu_power_watts", Kind::gauge, kLater, "Power that the GPU draws."},
     {"gpu_memory_errors", Kind::gauge, kLater,
      "Uncorrected errors of the GPU's memory since its driver was loaded."},
+    {"gpu_temperature_celsius", Kind::gauge, kLater, "Temperature of the GPU."},
+    {"gpu_clock_hertz", Kind::gauge, kLater, "Present clock of the GPU's processors."},
+    {"gpu_xid_errors", Kind::gauge, kLater,
+     "Errors (Xid) that the GPU's driver has reported since this process began."},
+    {"gpu_last_xid", Kind::gauge, kLater, "Number (Xid) of the newest of these errors; 0: none."},
     {"input_wait_seconds_total", Kind::counter, kTrains,
      "Seconds that training waited for batches of its data."},
     {"eta_seconds", Kind::gauge, kAll,
@@ -49,12 +59,23 @@ constexpr auto kMetrics = std::to_array<Description>({
     {"restarts", Kind::gauge, kAll, "Restarts of this replica in place, in this container."},
     {"stalled_seconds", Kind::gauge, kAll,
      "Seconds since stalled work last gave a sign of life; 0: no work is stalled."},
-    {"state", Kind::gauge, kAll, "1 for the state the replica is in, 0 for all others."},
+    {"state", Kind::gauge, kAll, "1 for the state the replica is in, 0 for all others.", "state",
+     kStates},
     {"step_seconds", Kind::histogram, kTrains, "Seconds from one committed step to the next."},
+    {"step_part_seconds", Kind::histogram, kTrains,
+     "Seconds of a step that went into one part of it, over the steps that have the part.", "part",
+     StepParts::kNames},
     {"checkpoint_seconds", Kind::histogram, kLeads,
      "Seconds from the start of writing a checkpoint to its publication."},
     {"checkpoints_total", Kind::counter, kLeads, "Checkpoints published."},
     {"checkpoints_failed_total", Kind::counter, kLeads, "Checkpoints that could not be written."},
+    {"exchanged_bytes_total", Kind::counter, kTrains,
+     "Bytes of gradients and parameters exchanged with ps, or by TCP with other members."},
+    {"ps_bytes_total", Kind::counter, kLater,
+     "Bytes of gradients and parameters that rank 0 has exchanged, by ps."},
+    {"ps_answers_total", Kind::counter, kLater, "Answers that rank 0 has waited for, by ps."},
+    {"ps_seconds_total", Kind::counter, kLater,
+     "Seconds from asking to the answer, over all these answers, by ps."},
     {"commits_total", Kind::counter, kPs, "Updates applied."},
     {"shards_serving", Kind::gauge, kPs, "Shards of parameters that this ps serves."},
     {"shards_replicated", Kind::gauge, kPs,
@@ -73,10 +94,11 @@ constexpr auto kMetrics = std::to_array<Description>({
      "Members whose gradients a step was committed without (backup workers)."},
     {"members_held_back_total", Kind::counter, kPs,
      "Members that had to wait for work because they were too far ahead of the slowest."},
-    {"staleness_total", Kind::counter, kPs,
-     "Updates between a push's parameters and its application, summed over all pushes."},
-    {"staleness_max", Kind::gauge, kPs,
-     "Largest number of updates between a push's parameters and its application."},
+    {.name = "staleness",
+     .kind = Kind::histogram,
+     .from_the_start = kPs,
+     .help = "Updates between a push's parameters and its application.",
+     .bounds = kStalenessBounds},
     {"group_staleness", Kind::gauge, kLater,
      "Mean updates between a push's parameters and its application at shard 0."},
     {"group_left_out", Kind::gauge, kLater,
@@ -87,6 +109,8 @@ constexpr auto kMetrics = std::to_array<Description>({
      "Rank of the member whose steps take longest to compute."},
     {"group_straggler_slowdown", Kind::gauge, kLater,
      "Time that the slowest member computes a step, divided by the median member's."},
+    {"group_straggler_input_share", Kind::gauge, kLater,
+     "Share of that difference for which the slowest member waits for its data: 0 to 1."},
 });
 
 bool is_plain(char c) {

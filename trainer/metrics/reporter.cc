@@ -28,8 +28,6 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
 
-constexpr const char* kStates[] = {"starting", "waiting",   "training", "evaluating",
-                                   "serving",  "finishing", "done"};
 constexpr size_t kMostOfStall = 512;
 
 double seconds(std::chrono::system_clock::duration duration) {
@@ -63,14 +61,15 @@ struct Reporter::Impl {
   Gauge& gauge(const std::string& name, const Labels& extra = {}) {
     return family(prometheus::BuildGauge(), metric_name(name, "")).Add(extra);
   }
-  Counter& counter(const std::string& name) {
-    return family(prometheus::BuildCounter(), metric_name(name, "_total")).Add({});
+  Counter& counter(const std::string& name, const Labels& extra = {}) {
+    return family(prometheus::BuildCounter(), metric_name(name, "_total")).Add(extra);
   }
-  Histogram& histogram(const std::string& name) {
-    const auto& bounds = Durations::kBounds;
-    return family(prometheus::BuildHistogram(), metric_name(name, "_seconds"))
-        .Add({}, Histogram::BucketBoundaries(bounds.begin(), bounds.end()));
+  Histogram& histogram(const std::string& full_name, std::span<const double> bounds,
+                       const Labels& extra = {}) {
+    return family(prometheus::BuildHistogram(), full_name)
+        .Add(extra, Histogram::BucketBoundaries(bounds.begin(), bounds.end()));
   }
+  void begin_one(const Description& metric, const Labels& extra);
   void begin();
   void show(const Progress& now) MUSTER_REQUIRES(mutex);
   void show_time();
@@ -91,18 +90,23 @@ struct Reporter::Impl {
   std::unique_ptr<HttpServer> server;  // the last member, because its handlers use the others
 };
 
+void Reporter::Impl::begin_one(const Description& metric, const Labels& extra) {
+  const std::string name(metric.name);
+  if (metric.kind == Kind::counter) counter(name, extra);
+  if (metric.kind == Kind::histogram) histogram(metric_name(name, ""), metric.bounds, extra);
+  if (metric.kind == Kind::gauge) gauge(name, extra);
+}
+
 // Shows 0 for all that may happen, because an alert on an increase does not see a series whose
 // first value is more than 0.
 void Reporter::Impl::begin() {
   const unsigned we = who_is(role, index);
   for (const Description& metric : descriptions()) {
     if ((metric.from_the_start & we) == 0) continue;
-    const std::string name(metric.name);
-    if (metric.kind == Kind::counter) counter(name);
-    if (metric.kind == Kind::histogram) histogram(name);
-    if (metric.kind == Kind::gauge && name != "state") gauge(name);
+    if (metric.label.empty()) begin_one(metric, {});
+    for (const std::string_view value : metric.values)
+      begin_one(metric, {{std::string(metric.label), std::string(value)}});
   }
-  for (const char* state : kStates) gauge("state", {{"state", state}});
 }
 
 void Reporter::Impl::show(const Progress& now) {
@@ -208,8 +212,9 @@ Progress Reporter::snapshot() const {
   return impl_->progress;
 }
 
-void Reporter::count(const std::string& name, double amount) {
-  impl_->counter(name).Increment(amount);
+void Reporter::count(const std::string& name, double amount,
+                     const std::map<std::string, std::string>& labels) {
+  impl_->counter(name, labels).Increment(amount);
 }
 
 void Reporter::gauge(const std::string& name, double value,
@@ -223,9 +228,16 @@ void Reporter::observe(const std::string& name, double seconds) {
   observe(name, one);
 }
 
-void Reporter::observe(const std::string& name, const Durations& durations) {
+void Reporter::observe(const std::string& name, const Durations& durations,
+                       const std::map<std::string, std::string>& labels) {
   const auto& counts = durations.counts();
-  impl_->histogram(name).ObserveMultiple({counts.begin(), counts.end()}, durations.sum());
+  impl_->histogram(metric_name(name, "_seconds"), Durations::kBounds, labels)
+      .ObserveMultiple({counts.begin(), counts.end()}, durations.sum());
+}
+
+void Reporter::observe(const std::string& name, std::span<const double> bounds,
+                       const std::vector<double>& counts, double sum) {
+  impl_->histogram(metric_name(name, ""), bounds).ObserveMultiple(counts, sum);
 }
 
 std::string Reporter::metrics_text() const {

@@ -1,39 +1,18 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "common/documents/document.h"
+#include "trainer/metrics/durations.h"
 #include "trainer/metrics/progress.h"
 
 namespace muster::metrics {
-
-// A histogram of times in seconds, for Reporter::observe; counting costs almost nothing. Not
-// thread-safe.
-class Durations {
- public:
-  // The upper ends of the buckets, the same for every histogram: from 10 us to 5 minutes. A last
-  // bucket has all longer times.
-  static constexpr std::array<double, 16> kBounds = {
-      1e-5, 3e-5, 1e-4, 3e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
-
-  void add(double seconds) {
-    size_t bucket = 0;
-    while (bucket < kBounds.size() && seconds > kBounds[bucket]) ++bucket;
-    ++counts_[bucket];
-    sum_ += seconds;
-  }
-  const std::array<uint64_t, kBounds.size() + 1>& counts() const { return counts_; }
-  double sum() const { return sum_; }
-
- private:
-  std::array<uint64_t, kBounds.size() + 1> counts_{};
-  double sum_ = 0;
-};
 
 // Serves /metrics (Prometheus), /healthz and /progress of one replica on `address` ("host:port"; if
 // it is empty, nothing is served and everything else works). Names and meanings:
@@ -68,12 +47,18 @@ class Reporter {
   // counter or gauge "muster_trainer_<name>". The unit's ending is added if the name does
   // not have it: counters end in _total, histograms in _seconds. Any character except letters,
   // digits and _ becomes _.
-  void count(const std::string& name, double amount = 1);  // amount >= 0
+  void count(const std::string& name, double amount = 1,  // amount >= 0
+             const std::map<std::string, std::string>& labels = {});
   void gauge(const std::string& name, double value,
              const std::map<std::string, std::string>& labels = {});
   // Add to a histogram with the buckets of Durations.
   void observe(const std::string& name, double seconds);
-  void observe(const std::string& name, const Durations& durations);
+  void observe(const std::string& name, const Durations& durations,
+               const std::map<std::string, std::string>& labels = {});
+  // Adds to a histogram that is not of times: `counts` by bucket, with one more for all above the
+  // last of `bounds`, and the sum of all that is counted. No ending is added to the name.
+  void observe(const std::string& name, std::span<const double> bounds,
+               const std::vector<double>& counts, double sum);
 
   // Returns the answer of /metrics.
   std::string metrics_text() const;

@@ -187,6 +187,8 @@ std::string status_text(const ClusterJob& seen, api::Time now) {
                         age_text(seen.status_written, now));
   if (const std::string time = time_text(job.status, now); !time.empty())
     text += "  time       " + time + "\n";
+  if (const std::string slow = straggler_text(job); !slow.empty())
+    text += "  slowest    " + slow + "\n";
   if (const std::string gpus = gpus_text(job.status); !gpus.empty())
     text += "  GPUs       " + gpus + "\n";
   text += "\n";

@@ -142,6 +142,8 @@ void print_status(const StoredJob& stored, const Json& value) {
   print(stdout, "  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
   if (const std::string time = time_text(stored.job.status); !time.empty())
     print(stdout, "  time       {}\n", time);
+  if (const std::string slow = straggler_text(stored.job); !slow.empty())
+    print(stdout, "  slowest    {}\n", slow);
   if (const std::string gpus = gpus_text(stored.job.status); !gpus.empty())
     print(stdout, "  GPUs       {}\n", gpus);
   if (state == "Succeeded") {

@@ -99,6 +99,14 @@ void write_replicas(std::ostream& out, const Views& jobs) {
           &JobView::Replicas::ready);
   by_role("muster_job_restarts", "Restarts of a TrainingJob's replicas since it was made, by role.",
           &JobView::Replicas::restarts);
+  write(out, "muster_job_restarts_by_reason",
+        "Restarts of a TrainingJob's replicas since it was made, by role and reason.",
+        [&](const auto& add) {
+          for (const auto& job : jobs)
+            for (const auto& [role, replicas] : job->replicas)
+              for (const auto& [reason, restarts] : replicas.restarts_by_reason)
+                add(labels_of(*job, {{"role", api::name_of(role)}, {"reason", reason}}), restarts);
+        });
 }
 
 // A use that a job has not had yet is left out: there may be thousands of jobs.

@@ -154,11 +154,31 @@ std::string gpus_text(const api::JobStatus& status) {
       parts.push_back(fmt::format("{:.1f} of {:.1f} GiB", gibibytes(used), gibibytes(memory)));
     if (const Json& watts = member(gpu, "watts"); watts.is_number())
       parts.push_back(fmt::format("{:.0f} W", watts.get<double>()));
+    if (const Json& celsius = member(gpu, "celsius"); celsius.is_number())
+      parts.push_back(fmt::format("{:.0f} °C", celsius.get<double>()));
+    if (const int64_t errors = integer_or(gpu, "xidErrors", 0); errors > 0)
+      parts.push_back(fmt::format("{} error{}, the newest is Xid {}", errors,
+                                  errors == 1 ? "" : "s", integer_or(gpu, "lastXid", 0)));
     if (const int64_t errors = integer_or(gpu, "memoryErrors", 0); errors > 0)
       parts.push_back(fmt::format("{} memory error{}", errors, errors == 1 ? "" : "s"));
     gpus.push_back(parts.empty() ? "unknown" : fmt::format("{}", fmt::join(parts, ", ")));
   }
   return fmt::format("{}", fmt::join(gpus, "; "));
+}
+
+std::string straggler_text(const api::TrainingJob& job) {
+  constexpr double kSlow = 1.2;
+  const Json& metrics = member(job.status.progress, "metrics");
+  const auto rank = integer_or(metrics, "stragglerRank", -1);
+  const double slowdown = number_or(metrics, "stragglerSlowdown", 0);
+  if (api::state_word(job.status) != "Running" || rank < 0 || !(slowdown >= kSlow)) return "";
+  const auto chief = job.replicas.find(api::Role::chief);
+  const bool led = chief != job.replicas.end() && chief->second.replicas > 0;
+  const api::Role role = led && rank == 0 ? api::Role::chief : api::Role::worker;
+  const bool input = number_or(metrics, "stragglerInputShare", 0) > 0.5;
+  return fmt::format("{}-{} takes {:.1f} times as long as the median member: {}",
+                     api::role_name(job, role), led && rank > 0 ? rank - 1 : rank, slowdown,
+                     input ? "it waits for its data" : "it computes longer");
 }
 
 std::string time_text(const api::JobStatus& status, std::optional<api::Time> now) {

@@ -26,6 +26,10 @@ std::string progress_line(const api::TrainingJob& job, const Json& progress,
 // status.progress; "" if it is not known.
 std::string gpus_text(const api::JobStatus& status);
 
+// Returns which member of a running job is slow, by how much and why: "worker-2 takes 1.8 times as
+// long as the median member: it waits for its data"; "" if none is known to be slow.
+std::string straggler_text(const api::TrainingJob& job);
+
 // Returns what the job's time was spent on, the most first: "computing 71 %, input 13 %, starting
 // 9 %, other 7 % of 12:34"; "" if it is not known. With `now` it has the time since the status was
 // written too, if the job has not ended.

@@ -50,6 +50,8 @@ void note_waiting(JobView& view, api::Time created, const api::JobStatus& status
 void note_replicas(JobView& view, const api::JobStatus& status) {
   for (const auto& [role, counts] : status.replica_statuses)
     view.replicas[role] = {0, counts.ready, counts.restarts};
+  for (const auto& [role, reasons] : status.restart_reasons)
+    view.replicas[role].restarts_by_reason = reasons;
   for (const api::ReplicaRecord& record : status.records) {
     const auto group = status.group.find(record.role);
     const bool desired = group == status.group.end() || record.index < group->second;

@@ -15,6 +15,7 @@ struct JobView {
     int wanted = 0;  // those that have not ended for good
     int ready = 0;   // those of them that are ready
     int restarts = 0;
+    std::map<std::string, int> restarts_by_reason = {};
     bool operator==(const Replicas&) const = default;
   };
   std::string name_space, name;

@@ -320,7 +320,7 @@ class Monitoring(unittest.TestCase):
 
     def ours(self, expression):
         names = re.findall(r"\b((?:muster|process|workqueue|controller_runtime|rest_client)_[a-z_]+)", expression)
-        return {re.sub("_(bucket|sum)$", "", name) for name in names}
+        return {re.sub("_(bucket|sum|count)$", "", name) for name in names}
 
     def check_query(self, expression, name):
         self.assertTrue(self.ours(expression), name)

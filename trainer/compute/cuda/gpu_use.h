@@ -15,6 +15,12 @@ struct GpuUse {
   std::optional<uint64_t> memory = {};         // the GPU's whole memory in bytes
   std::optional<double> watts = {};            // present power consumption
   std::optional<uint64_t> memory_errors = {};  // uncorrected ones, since the driver was loaded
+  std::optional<double> celsius = {};          // present temperature
+  std::optional<double> clock = {};            // present clock of its processors, in Hz
+  // Errors that the driver has reported since this process looks at the GPU, and the number (Xid)
+  // of the newest one; 0: none.
+  std::optional<uint64_t> xid_errors = {};
+  std::optional<uint64_t> last_xid = {};
   bool operator==(const GpuUse&) const = default;
 };
 

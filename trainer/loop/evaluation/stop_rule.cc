@@ -28,8 +28,14 @@ std::optional<std::vector<compute::Metric>> metrics_of(const Json& evaluation) {
 
 }  // namespace
 
+std::string compares_evaluations(const spec::TrainingSpec& spec) {
+  if (spec.stop_when && !spec.stop_when->by_training()) return "stopWhen";
+  if (spec.early_stopping) return "earlyStopping";
+  return spec.checkpoint.best_only ? "checkpoint.bestOnly" : "";
+}
+
 StopRule::StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage, Show show)
-    : spec_(spec), show_(std::move(show)) {
+    : spec_(spec), compares_(!compares_evaluations(spec).empty()), show_(std::move(show)) {
   if (!storage.empty()) results_.emplace(storage);
 }
 
@@ -60,7 +66,7 @@ void StopRule::conclude(Synchronizer& synchronizer) {
   }
 }
 
-// Results found after the training has ended change nothing.
+// Results found after the training has ended, or that nothing is compared with, change nothing.
 checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& position) {
   checkpoint::Position at;
   at.evaluations = position.evaluations;
@@ -70,10 +76,11 @@ checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& 
     at.step = static_cast<uint64_t>(integer_or(evaluation, "step", 0));
     if (at.step <= at.evaluations.step) continue;
     if (!metrics) {  // the evaluation failed: its checkpoint need not be kept
-      at.evaluations.step = at.step;
+      if (compares_) at.evaluations.step = at.step;
       continue;
     }
     if (show_) show_(at.step, member(evaluation, "validation"));
+    if (!compares_) continue;
     at.epoch = static_cast<uint64_t>(
         integer_or(evaluation, "epoch", static_cast<int64_t>(position.epoch)));
     at.evaluations = after(at, *metrics, spec_);

@@ -3,12 +3,16 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "trainer/loop/evaluation/evaluator_results.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {
+
+// Returns the first field that needs evaluations; "" if there is none.
+std::string compares_evaluations(const spec::TrainingSpec& spec);
 
 // Rank 0's decisions from the training loss and from the results of an evaluator beside the
 // training: whether stopWhen or earlyStopping ends the training, and which checkpoint is the best.
@@ -19,8 +23,8 @@ namespace muster::loop {
 class StopRule {
  public:
   // If `storage` is not empty, another process evaluates the checkpoints and writes its results
-  // there; `show` is called with each result on validation data that the rule takes. `spec` must
-  // outlive the rule.
+  // there; `show` is called with each result on validation data that the rule takes, also if `spec`
+  // compares none. `spec` must outlive the rule.
   using Show = std::function<void(uint64_t step, const Json& validation)>;
   StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage, Show show = {});
 
@@ -38,6 +42,7 @@ class StopRule {
   checkpoint::Evaluations after_evaluations(const checkpoint::Position& position);
 
   const spec::TrainingSpec& spec_;
+  const bool compares_;  // whether a decision depends on evaluations
   const Show show_;
   std::optional<EvaluatorResults> results_;  // nothing: no other process evaluates
   uint64_t epoch_ = 0;                       // last epoch whose training loss was considered

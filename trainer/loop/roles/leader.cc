@@ -54,13 +54,6 @@ void require_place_for_best(const group::Membership& membership, const spec::Tra
       kBadConfig);
 }
 
-// Returns the first field that needs evaluations; "" if there is none.
-std::string compares_evaluations(const spec::TrainingSpec& spec) {
-  if (spec.stop_when && !spec.stop_when->by_training()) return "stopWhen";
-  if (spec.early_stopping) return "earlyStopping";
-  return spec.checkpoint.best_only ? "checkpoint.bestOnly" : "";
-}
-
 std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
                                                   std::stop_token stop) {
   if (membership.storage.empty()) return nullptr;
@@ -128,12 +121,13 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
 void Leader::open_stop_rule() {
   const spec::TrainingSpec& spec = assembly_.spec();
   const std::string compares = compares_evaluations(spec);
-  const bool watches = !compares.empty() && !spec.evaluate_every_epochs;
-  if (watches && !membership_.has_evaluator())
+  const bool needs = !compares.empty() && !spec.evaluate_every_epochs;
+  const bool watches = membership_.has_evaluator() && !spec.evaluate_every_epochs && store_;
+  if (needs && !membership_.has_evaluator())
     throw Invalid(
         compares + ": expected `evaluation` within the training, or an evaluator, found neither",
         kBadConfig);
-  if (watches) store_->leave_evaluated(membership_.storage / "evaluations");
+  if (needs) store_->leave_evaluated(membership_.storage / "evaluations");
   if (watches || spec.stop_when)
     stop_rule_.emplace(spec, watches ? membership_.storage : fs::path(),
                        [this](uint64_t step, const Json& validation) {

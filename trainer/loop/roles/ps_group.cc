@@ -4,7 +4,9 @@
 #include "trainer/group/address.h"
 #include "trainer/loop/roles/led_group.h"
 #include "trainer/loop/synchronizers/ps_synchronizer.h"
+#include "trainer/loop/synchronizers/step_times.h"
 #include "trainer/ps/group/ps_coordinator.h"
+#include "trainer/ps/transport/wire.h"
 
 namespace muster::loop {
 
@@ -36,16 +38,17 @@ class PsGroup : public LedGroup {
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
         coordinator_(server(), control_, *leader_.store(), setup(membership, assembly)),
-        client_(server().local_channel(), "ourselves", make_hello(membership, assembly), {}),
+        client_(server().local_channel(), "ourselves", make_hello(membership, assembly),
+                [this](PeerMessage& message) { report_.fill(message); }),
         synchronizer_(assembly, client_, synchronizer_setup(membership, assembly)) {
-    const spec::TrainingSpec& spec = assembly.spec();
-    if (spec.policy != spec::SyncPolicy::sync || spec.backup_workers > 0 ||
-        membership.replication > 1)
-      leader_.recorder().also_report([this, &spec, replicated = membership.replication > 1] {
-        auto metrics = of_synchronization(spec);
-        if (replicated) metrics["shardsReplicated"] = shards_replicated();
-        return metrics;
-      });
+    leader_.recorder().also_report(
+        [this, &reporter, &spec = assembly.spec(), replicated = membership.replication > 1] {
+          report_traffic(reporter, ps::width_of(spec.wire));
+          auto metrics = of_synchronization(spec);
+          metrics.merge(straggler());
+          if (replicated) metrics["shardsReplicated"] = shards_replicated();
+          return metrics;
+        });
   }
 
   Leader& leader() override { return leader_; }
@@ -72,6 +75,35 @@ class PsGroup : public LedGroup {
     return {{"staleness", static_cast<double>(state.staleness()) / pushes}};
   }
 
+  // Returns the slowest member, by the times that the members report.
+  std::map<std::string, double> straggler() {
+    std::vector<int> ranks;
+    std::vector<collective::ComputingTime> times;
+    server().inspect([&](const group::PeerRegistry& registry) {
+      for (const auto& [rank, peer] : registry.members()) {
+        if (!(peer->computing_seconds > 0)) continue;
+        ranks.push_back(rank);
+        times.push_back({peer->computing_seconds, peer->input_seconds});
+      }
+    });
+    return straggler_of(ranks, times);
+  }
+
+  // Counts what was exchanged with each ps since the call before.
+  void report_traffic(metrics::Reporter& reporter, size_t width) {
+    const std::vector<ps::Exchange::Traffic>& now = synchronizer_.traffic();
+    counted_.resize(std::max(counted_.size(), now.size()));
+    for (size_t ps = 0; ps < now.size(); ++ps) {
+      const auto& before = counted_[ps];
+      const std::map<std::string, std::string> labels = {{"ps", std::to_string(ps)}};
+      reporter.count("ps_bytes", static_cast<double>(width * (now[ps].floats - before.floats)),
+                     labels);
+      reporter.count("ps_answers", static_cast<double>(now[ps].answers - before.answers), labels);
+      reporter.count("ps_seconds", now[ps].seconds - before.seconds, labels);
+    }
+    counted_ = now;
+  }
+
   ps::PsCoordinator::Setup setup(const group::Membership& membership, const Assembly& assembly) {
     auto setup = led(ps::PsCoordinator::Setup(), membership, leader_);
     setup.shards = membership.shards();
@@ -92,6 +124,7 @@ class PsGroup : public LedGroup {
     setup.connect =
         make_connect(membership, assembly.engine->layout().fingerprint(), assembly.spec().wire);
     setup.control = &control_;
+    setup.report = &report_;
     setup.rethrow_failure = [this] { coordinator_.rethrow_failure(); };
     return setup;
   }
@@ -99,8 +132,10 @@ class PsGroup : public LedGroup {
   ps::Control control_;
   Leader leader_;
   ps::PsCoordinator coordinator_;
+  MemberReport report_;
   group::RendezvousClient client_;
   PsSynchronizer synchronizer_;
+  std::vector<ps::Exchange::Traffic> counted_;
 };
 
 }  // namespace

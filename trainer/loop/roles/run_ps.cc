@@ -18,6 +18,7 @@
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/final_checkpoint.h"
 #include "trainer/loop/roles/roles.h"
+#include "trainer/metrics/names.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/ps/serving/server.h"
 #include "trainer/ps/serving/standby_link.h"
@@ -161,9 +162,12 @@ void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& 
   reporter.gauge("shards_replicated", replicated);
   reporter.gauge("second_copies", second);
   const ps::Shard::Counts now = homes.counts();
-  const auto count = [&](const char* name, uint64_t& before, uint64_t after) {
-    if (after > before) reporter.count(name, static_cast<double>(after - before));
-    before = after;
+  // A shard that is opened anew counts from 0 again.
+  const auto more = [](uint64_t before, uint64_t after) {
+    return after > before ? static_cast<double>(after - before) : 0.0;
+  };
+  const auto count = [&](const char* name, uint64_t before, uint64_t after) {
+    reporter.count(name, more(before, after));
   };
   count("commits", counted.commits, now.commits);
   count("pushes_duplicate", counted.duplicates, now.duplicates);
@@ -173,8 +177,14 @@ void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& 
   count("members_left_out", counted.left_out, now.left_out);
   count("members_held_back", counted.held_back, now.held_back);
   count("states_differing", counted.differing, now.differing);
-  count("staleness", counted.staleness, now.staleness);
-  if (now.pushes > 0) reporter.gauge("staleness_max", static_cast<double>(now.most_staleness));
+  std::vector<double> pushes;
+  for (size_t i = 0; i < now.by_staleness.size(); ++i)
+    pushes.push_back(more(counted.by_staleness[i], now.by_staleness[i]));
+  static_assert(std::tuple_size_v<decltype(now.by_staleness)> ==
+                metrics::kStalenessBounds.size() + 1);
+  reporter.observe("staleness", metrics::kStalenessBounds, pushes,
+                   more(counted.staleness, now.staleness));
+  counted = now;
 }
 
 // Whether a ps that was asked to stop may leave: its shards are needed until rank 0 has saved them.

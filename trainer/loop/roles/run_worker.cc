@@ -63,9 +63,8 @@ int run_worker(const group::Membership& membership, Training training, std::stop
   const Hello hello = make_hello(membership, assembly);
   MemberReport report;
   group::RendezvousClient client(group::ways_to_rendezvous(membership),
-                                 membership.rendezvous_address(), hello, [&](PeerMessage& message) {
-                                   if (membership.collective()) report.fill(message);
-                                 });
+                                 membership.rendezvous_address(), hello,
+                                 [&](PeerMessage& message) { report.fill(message); });
   // Rank 0 may have left before we came, or before its last view reached us.
   const auto finished_without_us = [&] { return !client.connected() && final.is_there(); };
   const auto synchronizer = make_synchronizer(

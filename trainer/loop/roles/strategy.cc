@@ -27,6 +27,7 @@ std::unique_ptr<Synchronizer> make_ps(const MemberSetup& member) {
   setup.shards = membership.shards();
   setup.connect = make_connect(membership, member.assembly.engine->layout().fingerprint(),
                                member.assembly.spec().wire);
+  setup.report = &member.report;
   setup.finished_without_us = member.finished_without_us;
   return std::make_unique<PsSynchronizer>(member.assembly, member.client, setup);
 }

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/stopwatch.h"
 #include "common/program/time_ledger.h"
 #include "common/threads/doorbell.h"
 #include "common/threads/watched_work.h"
@@ -78,22 +79,6 @@ collective::Note note_of(const checkpoint::Evaluations& evaluations) {
 }
 
 }  // namespace
-
-void MemberReport::set(const MemberState& state) {
-  const MutexLock lock(mutex_);
-  state_ = state;
-}
-
-void MemberReport::leave() {
-  const MutexLock lock(mutex_);
-  leaving_ = true;
-}
-
-void MemberReport::fill(PeerMessage& message) const {
-  const MutexLock lock(mutex_);
-  *message.mutable_member() = state_;
-  message.set_leaving(leaving_);
-}
 
 CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::RendezvousClient& client,
                                                MemberReport& report, Setup setup)
@@ -436,15 +421,16 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
   if (!is_current()) {
     settle();
-    return {State::rejoin, {}};
+    return {State::rejoin, {}, {}};
   }
-  const auto begun = Clock::now();
+  const Stopwatch computing;
+  const double waited_before = assembly_.input_wait_seconds();
   compute();
   const auto update = [this](const compute::LossSums& all) {
     return arguments(position().step, position().optimizer_t + 1, all);
   };
   collective::Contribution contribution(sums_);
-  contribution.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  contribution.time = {computing.seconds(), assembly_.input_wait_seconds() - waited_before};
   contribution.note = note_;
   contribution.compare = foresees_checkpoint();
   std::optional<Spending> communicating(TimeUse::communication);
@@ -453,14 +439,17 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   communicating.reset();
   StepResult result;
   result.sums = last_sums_ = made.sums;
+  result.costs = {made.update_seconds, made.bytes};
   last_note_ = made.note;
   if (made.outcome == collective::Session::Outcome::ok) {
     if (hosted_) gradients_.load(hosted_->parameters());
     take(made.sums, made.note);
     step_times_.add(*session_);
-    if (TimeLedger* const ledger = TimeLedger::of_this_thread())
+    if (TimeLedger* const ledger = TimeLedger::of_this_thread()) {
+      ledger->move(TimeUse::communication, TimeUse::computing, made.update_seconds);
       ledger->move(TimeUse::communication, TimeUse::slowest,
-                   step_times_.slowest_now() - contribution.seconds);
+                   step_times_.slowest_now() - contribution.time.seconds);
+    }
     compared_ = made.compared || !is_comparable();
     if (made.compared) flow_.compared(plan_, {});
     return result;

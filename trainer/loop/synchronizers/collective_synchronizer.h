@@ -17,24 +17,12 @@
 #include "trainer/group/rendezvous_client.h"
 #include "trainer/loop/batches/replica_gradients.h"
 #include "trainer/loop/synchronizers/group_wait.h"
+#include "trainer/loop/synchronizers/member_report.h"
 #include "trainer/loop/synchronizers/step_times.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/loop/training.h"
 
 namespace muster::loop {
-
-// The state that a member reports with each heartbeat. Thread-safe.
-class MemberReport {
- public:
-  void set(const MemberState& state);
-  void leave();  // asks an elastic group to continue without this member
-  void fill(PeerMessage& message) const;
-
- private:
-  mutable Mutex mutex_;
-  MemberState state_ MUSTER_GUARDED_BY(mutex_);
-  bool leaving_ MUSTER_GUARDED_BY(mutex_) = false;
-};
 
 // The synchronizer of a collective: all members hold the same parameters, and gradients are summed
 // over all of them.

@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "common/program/log.h"
+#include "common/program/stopwatch.h"
 #include "common/threads/watched_work.h"
 #include "trainer/checkpoint/start/begin_state.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
@@ -203,7 +204,9 @@ Synchronizer::StepResult LocalSynchronizer::step_on_devices(compute::UpdateArgum
     group_->link->ask_sums(device);
     group_->link->await_sums(device);
   });
+  const Stopwatch updating;
   group_->gradients->each([&](int device) { group_->link->update(device, arguments); });
+  result.costs.update_seconds = updating.seconds();
   return result;
 }
 
@@ -216,7 +219,9 @@ Synchronizer::StepResult LocalSynchronizer::step_on_host(compute::UpdateArgument
   StepResult result;
   for (const compute::LossSums& sums : host_->sums) result.sums += sums;
   arguments.divide_by(result.sums);
+  const Stopwatch updating;
   update_on_host(arguments);
+  result.costs.update_seconds = updating.seconds();
   host_->gradients.load(host_->parameters.floats().host());
   return result;
 }

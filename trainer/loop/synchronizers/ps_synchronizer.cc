@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/program/log.h"
+#include "common/program/stopwatch.h"
 #include "common/program/time_ledger.h"
 #include "common/text/shorten.h"
 #include "common/threads/doorbell.h"
@@ -236,7 +237,11 @@ compute::LossSums PsSynchronizer::compute_gradients() {
 
 Synchronizer::StepResult PsSynchronizer::step() {
   const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
+  const Stopwatch computing;
+  const double waited_before = assembly_.input_wait_seconds();
   const compute::LossSums sums = compute_gradients();
+  if (setup_.report)
+    setup_.report->add({computing.seconds(), assembly_.input_wait_seconds() - waited_before});
   std::optional<Spending> communicating(TimeUse::communication);
   auto exchanged =
       exchange_.step(position().step, work_.ticket, sums, devices_.sum, parameters_, watch());
@@ -245,6 +250,11 @@ Synchronizer::StepResult PsSynchronizer::step() {
   gradients_.load(parameters_);
   StepResult result;
   result.sums = exchanged.sums;
+  uint64_t floats = 0;
+  for (const ps::Exchange::Traffic& of_ps : traffic()) floats += of_ps.floats;
+  const bool narrow = assembly_.spec().wire == spec::WireType::bfloat16;
+  result.costs.bytes =
+      (narrow ? 2 : sizeof(float)) * (floats - std::exchange(floats_told_, floats));
   switch (exchanged.outcome) {
     case ps::Exchange::Outcome::ok:
       break;

@@ -7,6 +7,7 @@
 
 #include "trainer/loop/batches/replica_gradients.h"
 #include "trainer/loop/synchronizers/group_wait.h"
+#include "trainer/loop/synchronizers/member_report.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/loop/training.h"
 #include "trainer/ps/group/control.h"
@@ -28,6 +29,7 @@ class PsSynchronizer : public Synchronizer {
     int shards = 1;
     Connect connect;
     ps::Control* control = nullptr;  // rank 0
+    MemberReport* report = nullptr;  // gets the time of each step; may be null
   };
 
   // The references must outlive the synchronizer.
@@ -41,6 +43,9 @@ class PsSynchronizer : public Synchronizer {
   // Throws std::logic_error: an evaluator evaluates the checkpoints, and no member has the slots.
   void read_weights(std::span<float> to) override;
   std::unique_ptr<Snapshot> snapshot() override;
+
+  // See ps::Exchange.
+  const std::vector<ps::Exchange::Traffic>& traffic() const { return exchange_.traffic(); }
 
  private:
   ps::Exchange::Watch watch() const;
@@ -70,6 +75,7 @@ class PsSynchronizer : public Synchronizer {
   uint64_t generation_ = 0;
   ps::MemberProgress progress_;  // of position()
   bool under_way_ = false;       // whether we were stopped during a step
+  uint64_t floats_told_ = 0;     // exchanged floats that the results so far have told
 };
 
 }  // namespace muster::loop

@@ -29,6 +29,15 @@ class Snapshot {
   virtual void hurry() = 0;
 };
 
+// What a step has cost, beside what the thread's ledger says.
+struct StepCosts {
+  // Seconds that this thread spent on the update, where the update is neither part of computing the
+  // gradients nor made by others.
+  double update_seconds = 0;
+  // Bytes of gradients and parameters that this member has sent and received.
+  uint64_t bytes = 0;
+};
+
 // Combines the gradients of a member with those of the others, and makes new parameters from them:
 // alone, through parameter servers, or by collectives. The training loop knows the group only
 // through this interface. For one calling thread.
@@ -42,6 +51,7 @@ class Synchronizer {
   struct StepResult {
     State state = State::ok;
     compute::LossSums sums;  // sums of the whole group since the last result
+    StepCosts costs;
   };
 
   virtual ~Synchronizer() = default;

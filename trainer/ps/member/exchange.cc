@@ -39,14 +39,18 @@ void Exchange::connect(uint64_t generation, const std::vector<int>& serving) {
     memory_->renew();
     bell_.hang(&memory_->view().header().bell, memory_->view().header().spins);
   }
-  for (size_t shard = 0; shard < ranges_.size(); ++shard)
-    links_.push_back(connect_({static_cast<int>(shard),
-                               serving.empty() ? static_cast<int>(shard) : serving.at(shard),
-                               ranges_[shard], bell_, memory_}));
+  for (size_t shard = 0; shard < ranges_.size(); ++shard) {
+    const int ps = serving.empty() ? static_cast<int>(shard) : serving.at(shard);
+    links_.push_back(connect_({static_cast<int>(shard), ps, ranges_[shard], bell_, memory_}));
+    ps_.push_back(static_cast<size_t>(ps));
+    traffic_.resize(std::max(traffic_.size(), ps_.back() + 1));
+  }
+  awaited_.assign(links_.size(), 0);
 }
 
 void Exchange::close() {
   links_.clear();
+  ps_.clear();
 }
 
 Exchange::Links Exchange::look() const {
@@ -59,10 +63,25 @@ Exchange::Links Exchange::look() const {
   return links;
 }
 
+void Exchange::note_answers(const Stopwatch& asked) {
+  for (size_t shard = 0; shard < links_.size(); ++shard) {
+    if (awaited_[shard] == 0 || links_[shard]->state() != ShardLink::State::answered) continue;
+    awaited_[shard] = 0;
+    Traffic& traffic = traffic_[ps_[shard]];
+    ++traffic.answers;
+    traffic.seconds += asked.seconds();
+  }
+}
+
 Exchange::Result Exchange::wait(const Watch& watch) {
-  for (;;) {
-    if (bell_.wait(watch.stop, kGlance, [&] { return look() != Links::waiting; })) {
+  const auto answered = [&](const Stopwatch& asked) {
+    note_answers(asked);
+    return look() != Links::waiting;
+  };
+  for (Stopwatch asked;;) {
+    if (bell_.wait(watch.stop, kGlance, [&] { return answered(asked); })) {
       if (const auto result = poll()) return *result;
+      asked = {};
       continue;
     }
     if (watch.stop.stop_requested()) return ended(Outcome::interrupted);
@@ -187,15 +206,19 @@ PushHeader Exchange::fresh_header() const {
 void Exchange::push_to(size_t begin, size_t end) {
   header_.sequence = ++sequence_;
   for (size_t shard = begin; shard < end; ++shard)
-    links_[shard]->send(
-        header_, gradients_.part(ranges_[shard]),
+    ask(shard, gradients_.part(ranges_[shard]),
         phase_ == Phase::handing_over ? PlacedFloats() : parameters_.part(ranges_[shard]));
+}
+
+void Exchange::ask(size_t shard, ConstPlacedFloats gradients, PlacedFloats parameters) {
+  traffic_[ps_[shard]].floats += gradients.size() + parameters.size();
+  awaited_[shard] = 1;
+  links_[shard]->send(header_, gradients, parameters);
 }
 
 void Exchange::pull_from(size_t begin, size_t end) {
   header_.sequence = ++sequence_;
-  for (size_t shard = begin; shard < end; ++shard)
-    links_[shard]->send(header_, {}, parameters_.part(ranges_[shard]));
+  for (size_t shard = begin; shard < end; ++shard) ask(shard, {}, parameters_.part(ranges_[shard]));
 }
 
 // Returns true if all shards have answered with the parameters of the same step. Otherwise asks the

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/program/stopwatch.h"
 #include "trainer/compute/parameter_layout.h"
 #include "trainer/ps/transport/shard_link.h"
 #include "trainer/ps/transport/shared_memory.h"
@@ -49,6 +50,13 @@ class Exchange {
     std::function<bool()> superseded;
   };
 
+  // What the links to a ps have carried.
+  struct Traffic {
+    uint64_t answers = 0;
+    uint64_t floats = 0;  // gradients sent and parameters asked for
+    double seconds = 0;   // from asking to the answer, over all answers that wait() has waited for
+  };
+
   // Links may share `memory` with shards; it must outlive the exchange and may be null. `backups`:
   // there are backup workers, so the shards may commit without some members.
   Exchange(std::vector<compute::Range> ranges, uint32_t rank, SyncPolicy policy, Connect connect,
@@ -81,9 +89,14 @@ class Exchange {
   // Waits for the operation under way; also continues to wait after an interruption.
   Result wait(const Watch& watch);
 
+  // By ps, since this object was made.
+  const std::vector<Traffic>& traffic() const { return traffic_; }
+
  private:
   enum class Links { waiting, answered, broken };
   Links look() const;
+  void note_answers(const Stopwatch& asked);
+  void ask(size_t shard, compute::ConstPlacedFloats gradients, compute::PlacedFloats parameters);
   Result read() const;
   std::optional<Result> aligned(Result result);
   std::optional<Result> pushed(Result result);
@@ -126,6 +139,9 @@ class Exchange {
   compute::PlacedFloats parameters_;      // the memory for the answers
   LinkBell bell_;                         // outlives the links
   std::vector<std::unique_ptr<ShardLink>> links_;
+  std::vector<size_t> ps_;        // of each link
+  std::vector<uint8_t> awaited_;  // by link: whether its answer is not noted in traffic_ yet
+  std::vector<Traffic> traffic_;
 };
 
 }  // namespace muster::ps

@@ -1,6 +1,7 @@
 #include "trainer/ps/shard/shard.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,13 @@ std::unique_ptr<ShardPolicy> make(ShardPolicy::Access access) {
 
 }  // namespace
 
+void Shard::Counts::add_staleness(uint64_t staleness_of_push) {
+  ++pushes;
+  staleness += staleness_of_push;
+  const auto bucket = static_cast<size_t>(std::bit_width(staleness_of_push));
+  ++by_staleness[std::min(bucket, by_staleness.size() - 1)];
+}
+
 Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
   commits += other.commits;
   duplicates += other.duplicates;
@@ -39,7 +47,7 @@ Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
   left_out += other.left_out;
   pushes += other.pushes;
   staleness += other.staleness;
-  most_staleness = std::max(most_staleness, other.most_staleness);
+  for (size_t i = 0; i < by_staleness.size(); ++i) by_staleness[i] += other.by_staleness[i];
   held_back += other.held_back;
   differing += other.differing;
   return *this;

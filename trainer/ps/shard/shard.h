@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -74,10 +75,12 @@ class Shard {
     uint64_t superseded = 0;   // dropped requests of another generation
     uint64_t left_out = 0;     // members missing in committed steps (backup workers)
     uint64_t pushes = 0;       // pushes that were applied one by one
-    // For the pushes applied one by one: the number of updates between the parameters of a push and
-    // its application; the sum over all pushes, and the largest number.
+    // For the pushes applied one by one: the staleness, which is the number of updates between the
+    // parameters of a push and its application. The sum over all pushes; and the number of pushes
+    // with a staleness of 0, of 1, of up to 3, of up to 7 and so on, the last for all above.
     uint64_t staleness = 0;
-    uint64_t most_staleness = 0;
+    std::array<uint64_t, 12> by_staleness{};
+    void add_staleness(uint64_t staleness_of_push);
     uint64_t held_back = 0;  // pushes whose member was too far ahead for more work
     uint64_t differing = 0;  // snapshots for which the second copy had another state
 

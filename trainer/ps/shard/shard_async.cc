@@ -30,10 +30,7 @@ class Asynchronous final : public ShardPolicy {
             Answers& answers) override {
     Session* const session = attend(id, header);
     if (!session) return;
-    const uint64_t staleness = shard.step() - session->seen;
-    ++counts.pushes;
-    counts.staleness += staleness;
-    counts.most_staleness = std::max(counts.most_staleness, staleness);
+    counts.add_staleness(shard.step() - session->seen);
     if (shard.shape().shard == 0 && shard.shape().shards > 1)
       session->last = header.ticket;
     else

@@ -206,6 +206,8 @@ JobStatus full_status() {
   status.run = 2;
   status.group = {{Role::chief, 1}, {Role::worker, 3}};
   status.restart_run = 1;
+  status.restart_reasons = {{Role::ps, {{"Evicted", 1}}},
+                            {Role::worker, {{"NodeLost", 2}, {"ReplicaFailed", 1}}}};
   status.progress = {{"step", 12}, {"loss", "0.25"}};
   return status;
 }

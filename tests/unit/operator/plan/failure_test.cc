@@ -257,6 +257,8 @@ TEST(Failure, CrashIsRestartedAtOnceWithTheNextAttemptAndCounted) {
   EXPECT_EQ(scene.job.status.restarts, 1);
   EXPECT_EQ(scene.record(Role::worker, 1).restarts, 1);
   EXPECT_EQ(scene.job.status.replica_statuses[Role::worker].restarts, 1);
+  const std::map<std::string, int> reasons = {{"ReplicaFailed", 1}};
+  EXPECT_EQ(scene.job.status.restart_reasons[Role::worker], reasons);
   EXPECT_TRUE(scene.has("Restarting"));
   EXPECT_THAT(scene.condition("Restarting").message, HasSubstr("worker-1"));
   EXPECT_THAT(scene.condition("Restarting").message, HasSubstr("out of luck"));

@@ -26,6 +26,7 @@ TEST(InPlace, ARestartOfALivingReplicaIsCountedOnceAndNothingIsCreated) {
   scene.step_after(10);
   EXPECT_EQ(scene.job.status.restarts, 1);
   EXPECT_EQ(scene.record(Role::worker, 1).restarts, 1);
+  EXPECT_EQ(scene.job.status.restart_reasons[Role::worker]["RestartedInPlace"], 1);
   EXPECT_EQ(scene.record(Role::worker, 1).attempt, 0);
   EXPECT_EQ(scene.reason("Restarting"), "RestartedInPlace");
   EXPECT_THAT(scene.condition("Restarting").message,

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "tests/unit/trainer/group/peers.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/position.h"
@@ -276,7 +278,17 @@ TEST(PeerRegistryTest, KnowsWhatAPeerSaidLast) {
   PeerMessage message;
   message.set_leaving(true);
   message.add_stalls()->set_doing("reading");
+  message.set_computing_seconds(0.5);
+  message.set_input_seconds(0.25);
   EXPECT_TRUE(registry.heard(1, message, kStart));
+  EXPECT_EQ(registry.find(1)->computing_seconds, 0.5);
+  EXPECT_EQ(registry.find(1)->input_seconds, 0.25);
+  for (const double seconds :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    PeerMessage impossible;
+    impossible.set_computing_seconds(seconds);
+    EXPECT_FALSE(registry.heard(1, impossible, kStart)) << seconds;
+  }
   EXPECT_TRUE(registry.find(1)->leaving);
   EXPECT_EQ(registry.find(1)->stalls.size(), 1u);
   EXPECT_TRUE(registry.heard(1, {}, kStart));

@@ -28,7 +28,7 @@ TEST(GpuReport, ShowsWhatIsKnownAndNoOldNumbers) {
   const auto watch = std::make_shared<const GpuWatch>(
       [lost]() -> std::vector<GpuUse> {
         if (*lost) throw Unavailable("lost");
-        return {{0.5, 2000, 80000, 412.5, 0}, {.memory = 70000}};
+        return {{0.5, 2000, 80000, 412.5, 0, 61, 1.98e9, 2, 79}, {.memory = 70000}};
       },
       GpuWatch::Times{.period = milliseconds(1)});
   report_gpus(reporter, watch);
@@ -39,11 +39,9 @@ TEST(GpuReport, ShowsWhatIsKnownAndNoOldNumbers) {
   const auto progress = [&] {
     return Json::parse(http_get(address, "/progress", std::chrono::seconds(30)));
   };
-  const Json first = {{"utilization", 0.5},
-                      {"memoryUsed", 2000},
-                      {"memory", 80000},
-                      {"watts", 412.5},
-                      {"memoryErrors", 0}};
+  const Json first = {{"utilization", 0.5},   {"memoryUsed", 2000}, {"memory", 80000},
+                      {"watts", 412.5},       {"memoryErrors", 0},  {"celsius", 61.0},
+                      {"clockHertz", 1.98e9}, {"xidErrors", 2},     {"lastXid", 79}};
   const Json second = {{"memory", 70000}};
   EXPECT_EQ(progress()["gpus"], Json::array({first, second}));
   EXPECT_THAT(reporter.metrics_text(),
@@ -52,7 +50,11 @@ TEST(GpuReport, ShowsWhatIsKnownAndNoOldNumbers) {
                     ContainsRegex("muster_trainer_gpu_memory_bytes\\{.*gpu=\"1\"\\} 70000\n"),
                     ContainsRegex("muster_trainer_gpu_power_watts\\{.*gpu=\"0\"\\} 412.5\n"),
                     ContainsRegex("muster_trainer_gpu_power_watts\\{.*gpu=\"1\"\\} Nan\n"),
-                    ContainsRegex("muster_trainer_gpu_memory_errors\\{.*gpu=\"0\"\\} 0\n")));
+                    ContainsRegex("muster_trainer_gpu_memory_errors\\{.*gpu=\"0\"\\} 0\n"),
+                    ContainsRegex("muster_trainer_gpu_temperature_celsius\\{.*gpu=\"0\"\\} 61\n"),
+                    ContainsRegex("muster_trainer_gpu_clock_hertz\\{.*gpu=\"0\"\\} 1980000000\n"),
+                    ContainsRegex("muster_trainer_gpu_xid_errors\\{.*gpu=\"0\"\\} 2\n"),
+                    ContainsRegex("muster_trainer_gpu_last_xid\\{.*gpu=\"0\"\\} 79\n")));
   *lost = true;
   wait_until(false);
   EXPECT_FALSE(progress().contains("gpus"));

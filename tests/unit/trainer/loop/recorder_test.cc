@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "common/program/log.h"
+#include "common/program/stopwatch.h"
+#include "common/program/time_ledger.h"
 #include "common/system/file.h"
 #include "tests/unit/trainer/compute/sums.h"
 #include "tests/unit/trainer/loop/support.h"
@@ -35,10 +37,10 @@ TEST(RecorderTest, CountsStepsByTheirSeconds) {
   recorder.end(position);
   recorder.checkpoint_published(4, 0.2);
   const std::string text = reporter.metrics_text();
-  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"0.01\"\\} 0\n"));
-  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"0.03\"\\} 2\n"));
+  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"0.015625\"\\} 0\n"));
+  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"0.03125\"\\} 2\n"));
   EXPECT_THAT(text, ContainsRegex("step_seconds_count\\{.*\\} 4\n"));
-  EXPECT_THAT(text, ContainsRegex("checkpoint_seconds_bucket\\{.*le=\"0.3\"\\} 1\n"));
+  EXPECT_THAT(text, ContainsRegex("checkpoint_seconds_bucket\\{.*le=\"0.25\"\\} 1\n"));
   EXPECT_THAT(text, ContainsRegex("checkpoints_total\\{.*\\} 1\n"));
 }
 
@@ -69,6 +71,33 @@ TEST(RecorderTest, ShowsHowLongTrainingHasWaitedForItsInput) {
   EXPECT_EQ(reporter.snapshot().input_wait_seconds, 1.5);
   EXPECT_THAT(reporter.metrics_text(),
               ContainsRegex("muster_trainer_input_wait_seconds_total\\{.*\\} 1.5\n"));
+}
+
+TEST(RecorderTest, SplitsStepsByTheLedgerOfItsThread) {
+  TimeLedger ledger;
+  metrics::Reporter reporter("", "chief", 0);
+  Recorder recorder({}, reporter, nullptr);
+  double waited = 0;
+  recorder.measure_input_wait([&] { return waited; });
+  checkpoint::Position position;
+  const Spending training(TimeUse::computing);
+  recorder.begin(position, 100, 1);
+  for (int step = 0; step < 2; ++step) {
+    const Stopwatch lasts;
+    while (lasts.seconds() < 0.002) {
+    }
+    waited += 0.001;
+    ++position.step;
+    recorder.step(position, {}, Recorder::Clock::now(), {.update_seconds = 1e-5, .bytes = 1000});
+  }
+  recorder.end(position);
+  const std::string text = reporter.metrics_text();
+  EXPECT_THAT(text, ContainsRegex("step_part_seconds_count\\{.*part=\"compute\".*\\} 2\n"));
+  EXPECT_THAT(text, ContainsRegex("step_part_seconds_count\\{.*part=\"input\".*\\} 2\n"));
+  EXPECT_THAT(text, ContainsRegex("step_part_seconds_sum\\{.*part=\"input\".*\\} 0.002"));
+  EXPECT_THAT(text, ContainsRegex("step_part_seconds_count\\{.*part=\"update\".*\\} 2\n"));
+  EXPECT_THAT(text, ContainsRegex("step_part_seconds_count\\{.*part=\"slowest\".*\\} 0\n"));
+  EXPECT_THAT(text, ContainsRegex("exchanged_bytes_total\\{.*\\} 2000\n"));
 }
 
 // Async: of three steps of the group two are others'.
@@ -188,7 +217,7 @@ TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
                 now += std::chrono::seconds(60) + kStep);
   recorder.end(position);
   EXPECT_NEAR(recorder.train_seconds() - before, 0.1, 1e-6);
-  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("step_seconds_bucket\\{.*le=\"0.3\"\\} 2\n"));
+  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("step_seconds_bucket\\{.*le=\"0.25\"\\} 2\n"));
 }
 
 // At the speed that is set it would take weeks.

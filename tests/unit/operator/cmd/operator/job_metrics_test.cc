@@ -41,6 +41,7 @@ TEST_F(JobMetricsTest, NameTheJobItsStateAndItsReplicas) {
   api::JobStatus status;
   status.conditions = {true_condition("Running", "EnoughReplicasReady")};
   status.replica_statuses[api::Role::worker] = {.ready = 2, .restarts = 5};
+  status.restart_reasons[api::Role::worker] = {{"NodeLost", 4}, {"ReplicaFailed", 1}};
   status.records.resize(3);
   for (api::ReplicaRecord& record : status.records) record.role = api::Role::worker;
   status.progress = {{"step", 7}};
@@ -53,7 +54,8 @@ TEST_F(JobMetricsTest, NameTheJobItsStateAndItsReplicas) {
         "muster_job_state" + job + "state=\"Running\"} 1",
         "muster_job_replicas_wanted" + job + "role=\"worker\"} 3",
         "muster_job_replicas_ready" + job + "role=\"worker\"} 2",
-        "muster_job_restarts" + job + "role=\"worker\"} 5"})
+        "muster_job_restarts" + job + "role=\"worker\"} 5",
+        "muster_job_restarts_by_reason" + job + "role=\"worker\",reason=\"NodeLost\"} 4"})
     EXPECT_THAT(text(), HasSubstr(line + "\n"));
   EXPECT_THAT(text(), Not(HasSubstr("muster_job_waiting_seconds")));
   states_.forget("uid of mnist");

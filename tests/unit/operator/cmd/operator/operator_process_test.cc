@@ -200,9 +200,9 @@ TEST(OperatorProcess, ItsMetricsAreWhatTheReferenceSays) {
     EXPECT_EQ(shape, documented.at(name)) << name;
   }
   // What other jobs have.
-  const std::set<std::string> others = {"muster_job_step", "muster_job_end",
-                                        "muster_job_eta_seconds", "muster_tfjob_refused",
-                                        "muster_job_deadline_timestamp_seconds"};
+  const std::set<std::string> others = {
+      "muster_job_step",        "muster_job_end",       "muster_job_restarts_by_reason",
+      "muster_job_eta_seconds", "muster_tfjob_refused", "muster_job_deadline_timestamp_seconds"};
   for (const auto& [name, shape] : documented) {
     const bool is_trainers = name.starts_with("muster_trainer_") ||
                              name.starts_with("training_operator_") || others.contains(name);

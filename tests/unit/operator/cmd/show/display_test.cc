@@ -66,23 +66,54 @@ TEST(ProgressLine, says_that_the_evaluator_is_waited_for) {
 TEST(GpusText, says_what_is_known_of_each_while_the_job_runs) {
   constexpr uint64_t kGibibyte = uint64_t{1} << 30;
   api::JobStatus status;
-  status.progress = {{"step", 5},
-                     {"gpus",
-                      {{{"utilization", 0.934},
-                        {"memoryUsed", 2 * kGibibyte},
-                        {"memory", 80 * kGibibyte},
-                        {"watts", 411.6},
-                        {"memoryErrors", 0}},
-                       Json::object(),
-                       {{"utilization", 0}, {"memoryErrors", 1}}}}};
+  status.progress = {
+      {"step", 5},
+      {"gpus",
+       {{{"utilization", 0.934},
+         {"memoryUsed", 2 * kGibibyte},
+         {"memory", 80 * kGibibyte},
+         {"watts", 411.6},
+         {"memoryErrors", 0},
+         {"celsius", 61},
+         {"clockHertz", 1.98e9},
+         {"xidErrors", 0},
+         {"lastXid", 0}},
+        Json::object(),
+        {{"utilization", 0}, {"memoryErrors", 1}, {"xidErrors", 2}, {"lastXid", 79}}}}};
   EXPECT_EQ(gpus_text(status), "");
   api::Condition running;
   running.type = "Running";
   running.status = true;
   status.conditions = {running};
-  EXPECT_EQ(gpus_text(status), "93 %, 2.0 of 80.0 GiB, 412 W; unknown; 0 %, 1 memory error");
+  EXPECT_EQ(gpus_text(status),
+            "93 %, 2.0 of 80.0 GiB, 412 W, 61 °C; unknown; "
+            "0 %, 2 errors, the newest is Xid 79, 1 memory error");
   status.progress.erase("gpus");
   EXPECT_EQ(gpus_text(status), "");
+}
+
+TEST(StragglerText, names_the_slowest_member_and_why_it_is_slow) {
+  api::TrainingJob job;
+  job.replicas[api::Role::worker].replicas = 3;
+  const auto text = [&](int rank, double slowdown, double input) {
+    job.status.progress = {{"metrics",
+                            {{"stragglerRank", rank},
+                             {"stragglerSlowdown", slowdown},
+                             {"stragglerInputShare", input}}}};
+    return straggler_text(job);
+  };
+  EXPECT_EQ(text(2, 3, 0.9), "") << "it does not run";
+  job.status.conditions = {{"Running", true, "Running", "", {}}};
+  EXPECT_EQ(text(2, 3, 0.9),
+            "worker-2 takes 3.0 times as long as the median member: it waits for its data");
+  EXPECT_EQ(text(2, 1.1, 0.9), "");
+  job.replicas[api::Role::chief].replicas = 1;
+  EXPECT_EQ(text(2, 1.75, 0.1),
+            "worker-1 takes 1.8 times as long as the median member: it computes longer");
+  EXPECT_EQ(text(0, 1.75, 0.1),
+            "chief-0 takes 1.8 times as long as the median member: it computes longer");
+  job.status.progress = Json();
+  EXPECT_EQ(straggler_text(job), "");
 }
 
 TEST(ConditionsText, says_a_reason_once_and_what_conditions_share_once) {

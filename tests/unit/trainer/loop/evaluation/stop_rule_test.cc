@@ -98,6 +98,22 @@ TEST_F(StopRuleTest, ShowsEachResultOnce) {
   EXPECT_EQ(shown, (std::map<uint64_t, double>{{1000, 0.5}, {1500, 0.6}}));
 }
 
+TEST_F(StopRuleTest, ShowsWhatNothingIsDecidedBy) {
+  spec_.stop_when.reset();
+  evaluate(1000, 0.5);
+  std::map<uint64_t, double> shown;
+  StopRule rule(spec_, storage_, [&](uint64_t step, const Json& validation) {
+    EXPECT_TRUE(shown.emplace(step, validation["accuracy"].get<double>()).second) << step;
+  });
+  Standing synchronizer(1500);
+  rule.begin(synchronizer.position());
+  rule.apply(synchronizer);
+  evaluate(1500, 0.95);
+  rule.conclude(synchronizer);
+  EXPECT_EQ(shown, (std::map<uint64_t, double>{{1000, 0.5}, {1500, 0.95}}));
+  EXPECT_EQ(synchronizer.position().evaluations, checkpoint::Evaluations());
+}
+
 TEST_F(StopRuleTest, LooksOnceMoreWhenTheTrainingEnds) {
   StopRule rule(spec_, storage_);
   Standing synchronizer(1500);

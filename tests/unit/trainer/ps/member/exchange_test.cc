@@ -139,6 +139,25 @@ TEST_F(ExchangeTest, PushesRangesToTheirShardsAndPullsThemBack) {
   EXPECT_THAT(parameters, ElementsAre(9, 8));
 }
 
+TEST_F(ExchangeTest, CountsWhatEachPsHasAnswered) {
+  Exchange member = exchange(1);
+  EXPECT_TRUE(member.traffic().empty());
+  member.connect(1, {2, 0});
+  std::vector<float> parameters(2);
+  member.align(parameters, watch());
+  const std::vector<float> gradients = {1, 2};
+  member.step(0, 0, one_row(), gradients, parameters, watch());
+  member.connect(1, {0, 0});  // ps 2 is lost, and its shard is served by ps 0 now
+  member.align(parameters, watch());
+  ASSERT_EQ(member.traffic().size(), 3u);
+  EXPECT_EQ(member.traffic()[0].answers, 4u);
+  EXPECT_EQ(member.traffic()[0].floats, 5u);
+  EXPECT_EQ(member.traffic()[1].answers, 0u);
+  EXPECT_EQ(member.traffic()[2].answers, 2u);
+  EXPECT_EQ(member.traffic()[2].floats, 3u);
+  EXPECT_GE(member.traffic()[2].seconds, 0);
+}
+
 // A member died between its push to shard 0, which committed, and the one to shard 1. Its successor
 // must see the parameters of the step before on both, and complete the step with the same result.
 TEST_F(ExchangeTest, ASuccessorCompletesAStepThatOneShardHasCommitted) {

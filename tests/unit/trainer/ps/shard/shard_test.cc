@@ -595,7 +595,7 @@ TEST_F(BoundedTest, WhoIsTooFarAheadWaitsForTheSlowest) {
   EXPECT_EQ(answers[1].header.step, 4u);
   // Staleness of the pushes in their order: 0, 0, 0, 3.
   EXPECT_EQ(shard.counts().staleness, 3u);
-  EXPECT_EQ(shard.counts().most_staleness, 3u);
+  EXPECT_THAT(shard.counts().by_staleness, ElementsAre(3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 
 TEST_F(BoundedTest, ZeroIsOneRoundAfterTheOther) {
@@ -647,7 +647,17 @@ TEST_F(ShardTest, AsyncCountsTheUpdatesBetweenAPushsParametersAndItsApplication)
   EXPECT_EQ(staleness(1), 1u);
   EXPECT_EQ(staleness(3), 3u);
   EXPECT_EQ(staleness(3), 0u);
-  EXPECT_EQ(shard.counts().most_staleness, 3u);
+  EXPECT_THAT(shard.counts().by_staleness, ElementsAre(2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+
+TEST(ShardCountsTest, EachBucketOfStalenessIsTwiceAsWideAsTheOneBefore) {
+  Shard::Counts counts;
+  for (const uint64_t staleness : {0, 1, 2, 3, 4, 1023, 1024, 1000000})
+    counts.add_staleness(staleness);
+  EXPECT_THAT(counts.by_staleness, ElementsAre(1, 1, 2, 1, 0, 0, 0, 0, 0, 0, 1, 2));
+  counts += counts;
+  EXPECT_EQ(counts.by_staleness.back(), 4u);
+  EXPECT_EQ(counts.pushes, 16u);
 }
 
 // Another shard may not have had the push when its member dies: the whole ticket is done again.

@@ -1,10 +1,13 @@
 // A fake of NVML, for machines without a GPU. It has three GPUs: the second tells less, and the
-// third is lost.
+// third is lost. The driver reports two errors of the first.
 #include <nvml.h>
 
 #include <cstring>
+#include <deque>
 
 namespace {
+
+using Events = std::deque<unsigned long long>;  // Xids
 
 int numbers[] = {0, 1, 2};
 const char* const kPlaces[] = {"0000:3b:00.0", "0000:5e:00.0", "0000:86:00.0"};
@@ -60,6 +63,50 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorTyp
   if (kind != NVML_MEMORY_ERROR_TYPE_UNCORRECTED || counter != NVML_VOLATILE_ECC)
     return NVML_ERROR_INVALID_ARGUMENT;
   *errors = 1;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor,
+                                      unsigned* celsius) {
+  if (!is_first(device)) return NVML_ERROR_NOT_SUPPORTED;
+  if (sensor != NVML_TEMPERATURE_GPU) return NVML_ERROR_INVALID_ARGUMENT;
+  *celsius = 61;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t clock,
+                                    unsigned* megahertz) {
+  if (!is_first(device)) return NVML_ERROR_NOT_SUPPORTED;
+  if (clock != NVML_CLOCK_SM) return NVML_ERROR_INVALID_ARGUMENT;
+  *megahertz = 1'980;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t* set) {
+  *set = reinterpret_cast<nvmlEventSet_t>(new Events);
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) {
+  delete reinterpret_cast<Events*>(set);
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
+                                      nvmlEventSet_t set) {
+  if (!is_first(device)) return NVML_ERROR_NOT_SUPPORTED;
+  if (types != nvmlEventTypeXidCriticalError) return NVML_ERROR_INVALID_ARGUMENT;
+  *reinterpret_cast<Events*>(set) = {31, 79};
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t* data, unsigned timeoutms) {
+  Events& events = *reinterpret_cast<Events*>(set);
+  if (timeoutms != 0) return NVML_ERROR_INVALID_ARGUMENT;
+  if (events.empty()) return NVML_ERROR_TIMEOUT;
+  data->eventType = nvmlEventTypeXidCriticalError;
+  data->eventData = events.front();
+  events.pop_front();
   return NVML_SUCCESS;
 }
 
