@@ -140,5 +140,55 @@ spec:
   }
 }
 
+// A table of shops, of which each city buys by a rule of its own.
+std::string shops(const std::vector<std::string>& cities) {
+  std::string text = "city,price,bought\n";
+  for (int i = 0; i < 240; ++i) {
+    const std::string& city = cities[static_cast<size_t>(i * 7 % 240) % cities.size()];
+    const int price = i % 10;
+    const bool bought = (city == "Oslo") != (price < 5);
+    text += city + "," + std::to_string(price) + (bought ? ",yes\n" : ",no\n");
+  }
+  return text;
+}
+
+TEST(MusterRunTable, goes_on_with_the_table_of_another_day) {
+  ScriptJob job("");
+  std::ofstream(job.folder() / "day1.csv") << shops({"Rome", "Paris"});
+  std::ofstream(job.folder() / "day2.csv") << shops({"Paris", "Oslo"});
+  std::ofstream(job.folder() / "own.yaml") << R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: shops}
+spec:
+  training:
+    model: {layers: [dense: {units: 16, activation: relu}, dense: {units: 2}], loss: softmaxCrossEntropy}
+    data:
+      train:
+        table:
+          files: day1.csv
+          features: [{columns: [price]}, {columns: [city], kind: category, spareValues: 1}]
+          target: {column: bought}
+    batchSize: 24
+    epochs: 40
+    optimizer: {name: adam, learningRate: 0.01}
+  replicaSpecs: {chief: {replicas: 1}}
+)";
+  printed(job, {"run", "own.yaml", "--directory", "run"});
+  const std::string run = printed(
+      job, {"run", "own.yaml", "--directory", "run", "--continue", "--set",
+            "spec.training.data.train.table.files=day2.csv", "--set", "spec.training.epochs=80"});
+  const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
+  EXPECT_EQ(summary["epochs"], 80) << run;
+  // Oslo, which only the second day has, took the spare input of the first day's model.
+  std::ofstream(job.folder() / "new.csv") << "city,price\nOslo,9\nOslo,0\nParis,0\nParis,9\n";
+  const auto lines = lines_of(printed(job, {"predict", "--checkpoint", "run", "new.csv"}));
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_THAT(lines[1], StartsWith("1,yes,"));
+  EXPECT_THAT(lines[2], StartsWith("2,no,"));
+  EXPECT_THAT(lines[3], StartsWith("3,yes,"));
+  EXPECT_THAT(lines[4], StartsWith("4,no,"));
+}
+
 }  // namespace
 }  // namespace muster::test
