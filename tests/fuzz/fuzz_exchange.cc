@@ -54,10 +54,11 @@ void drive_shard(const uint8_t* bytes, size_t size) {
   const compute::Schedule schedule;
   ps::Shard::Shape shape;
   shape.range = {0, kFloats};
-  shape.policy = static_cast<spec::SyncPolicy>(bytes[0] % 3);
-  shape.backup_workers = bytes[0] / 3 % 2;
-  shape.shards = 1 + bytes[0] / 6 % 2;
-  shape.shard = bytes[0] / 12 % shape.shards;
+  // Three bits are for the policy, so that another one moves none of the others.
+  shape.policy = static_cast<spec::SyncPolicy>(bytes[0] % 8 % 3);
+  shape.backup_workers = bytes[0] / 8 % 2;
+  shape.shards = 1 + bytes[0] / 16 % 2;
+  shape.shard = bytes[0] / 32 % shape.shards;
   ps::Shard shard(shape, *optimizer, schedule);
   ps::Shard::Content content;
   content.parameters.resize(kFloats);

@@ -47,8 +47,9 @@ spec::TrainingSpec training(uint8_t kind) {
   compute::Dense dense;
   dense.units = 2;
   spec.model.layers.push_back({"layer", dense, {}, true});
-  spec.policy = static_cast<spec::SyncPolicy>(kind % 3);
-  spec.backup_workers = kind / 3 % 2;
+  // Three bits are for the policy, so that another one moves none of the others.
+  spec.policy = static_cast<spec::SyncPolicy>(kind % 8 % 3);
+  spec.backup_workers = kind / 8 % 2;
   return spec;
 }
 
@@ -75,7 +76,7 @@ void drive_host(Script script, uint8_t kind) {
   model.input_shape = {3};
   model.label_count = 2;
   const compute::ParameterLayout layout = compute::make_layout(model);
-  ps::HostIdentity identity{"uid", "1", "training", "/nonexistent", 0, 1 + kind / 6 % 2, 7};
+  ps::HostIdentity identity{"uid", "1", "training", "/nonexistent", 0, 1 + kind / 16 % 2, 7};
   std::deque<std::vector<float>> sent;  // the shard may read a push until it is answered
   ps::ShardHost host(spec, identity);
   ForwardHello greeting;

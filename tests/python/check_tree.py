@@ -24,9 +24,9 @@ IMPURE = re.compile(
 # Files without a header of their own: programs, the kinds of one thing, which share a header, and parts of one header.
 WITHOUT_HEADER = [
     "*/main.cc", "trainer/cmd/supervisor.cc", "operator/cmd/local/*.cc", "operator/cmd/cluster/*_command.cc",
-    "trainer/compute/layers/*.cc", "trainer/compute/metrics/*.cc", "trainer/compute/c*/layers/*.cc",
-    "trainer/compute/c*/losses/*.cc", "trainer/compute/cuda/runtime/*_gpu.cc", "trainer/data/stages/*.cc",
-    "trainer/loop/roles/run_*.cc", "trainer/loop/roles/*_group.cc", "trainer/ps/shard/shard_*sync.cc",
+    "trainer/compute/layers/*.cc", "trainer/compute/metrics/*.cc", "trainer/compute/*/layers/*.cc",
+    "trainer/compute/*/losses/*.cc", "trainer/compute/cuda/runtime/*_gpu.cc", "trainer/data/stages/*.cc",
+    "trainer/loop/roles/run_*.cc", "trainer/loop/roles/*_group.cc", "trainer/ps/shard/shard_*.cc",
     "*/kernels/*.cc", "trainer/checkpoint/files/*_reader.cc", "trainer/checkpoint/files/*_writer.cc",
     "trainer/compute/optimizer_slots.cc"]
 # What a file defines although another header declares it.
@@ -40,6 +40,13 @@ DECLARED_ELSEWHERE = {
 DEFINITION = re.compile(
     r"^(?!static|using|return|extern|template|constexpr|typedef|namespace)(?:[A-Za-z][\w:<>,&*\[\] ]*?[ &*])?"
     r"((?:\w+(?:<\w*>)?::)*)(~?\w+|operator\S+?)\(", re.MULTILINE)
+
+# At the beginning of a line of an anonymous namespace: a constant, a type that is defined, a function, or an alias.
+HIDDEN = re.compile(
+    r"(?m)^(?:(?:inline |static )?constexpr [\w:<>, *]*?[ *](k[A-Z]\w*)(?=[\[{ ])"
+    r"|(?:struct|class|enum class|enum) (\w+)(?=[ {][^;]*\{)"
+    r"|(?!using|constexpr|template|struct|class|enum|return)\b[\w:<>,&*\[\] ]*?[ &*](\w+)\(([^;{}]*)\)"
+    r"(?: \w+)? \{|using (\w+) = ([^;]*);)")
 
 # Classes of errors that derive from none of the three kinds, because they never leave their file.
 OTHER_ERRORS = {"operator/kube/http/exchange.h"}
@@ -144,6 +151,28 @@ def definitions(files):
                 yield f"{name}:{line_of(text, found.start())}: {what} is not declared in the header of the same name"
 
 
+def hidden_names(text):
+    """What a file's anonymous namespaces define, with the namespace around it, and what an alias stands for. A class
+    that is only declared may stand in several files, and so may the same alias."""
+    for block in re.finditer(r"(?ms)^namespace \{\n(.*?)^\}  // namespace\n", text):
+        outer = "::".join(re.findall(r"(?m)^namespace ([\w:]+) \{", text[:block.start()]))
+        for found in HIDDEN.finditer(block[1]):
+            types = [re.sub(r"[ \n]\w+$", "", " ".join(one.split())) for one in (found[4] or "").split(",")]
+            what = found[1] or found[2] or found[5] or f"{found[3]}({', '.join(types)})"
+            yield f"{outer}::{what}", found[6], block.start(1) + found.start()
+
+
+def clashes(files, targets):
+    """Names that two sources of a target hide each from the other: in one unit of compilation they are one name."""
+    seen = {}
+    for name, text in files.items():
+        target = max((one for one in targets if name.startswith(one + "/")), key=len, default="")
+        for what, alias, at in hidden_names(text) if name.endswith(".cc") else []:
+            first, stands_for = seen.setdefault((target, what), (name, alias))
+            if first != name and (alias is None or alias != stands_for):
+                yield f"{name}:{line_of(text, at)}: expected a name that {first} does not have, found {what}"
+
+
 def errors(files):
     """Classes of errors of no kind, and catches of whatever comes where it neither goes on nor is thrown again later."""
     for name, text in files.items():
@@ -156,11 +185,18 @@ def errors(files):
                 yield f"{name}:{line_of(text, found.start())}: expected a kind of errors to be caught, found all of them"
 
 
-def complaints(files, folders):
+def complaints(files, folders, targets):
     for check in (includes, purity):
         yield from check(files, folders)
     for check in (sizes, definitions, errors):
         yield from check(files)
+    yield from clashes(files, targets)
+
+
+def read_targets():
+    """The folders whose sources are compiled together; the operator is a target of its own."""
+    return [str(path.parent.relative_to(ROOT)) for folder in ("common", "operator", "trainer")
+            for path in (ROOT / folder).rglob("CMakeLists.txt")] + ["operator/cmd/operator"]
 
 
 def read_tree():
@@ -171,7 +207,7 @@ def read_tree():
 
 def main():
     files = read_tree()
-    found = list(complaints(files, tomllib.loads(FOLDERS.read_text())))
+    found = list(complaints(files, tomllib.loads(FOLDERS.read_text()), read_targets()))
     print("\n".join([*found, f"tree: {len(files)} files looked at, {len(found)} complaints"]))
     return 1 if found else 0
 

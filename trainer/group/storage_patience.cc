@@ -15,7 +15,7 @@ namespace muster::group {
 
 namespace {
 
-constexpr std::chrono::seconds kRemind{30};
+constexpr std::chrono::seconds kRemindOfStorage{30};
 
 std::string seconds_text(std::chrono::steady_clock::duration time) {
   return std::to_string(std::chrono::round<std::chrono::seconds>(time).count()) + " s";
@@ -33,7 +33,7 @@ bool StoragePatience::wait(const WriteError& error, std::stop_token stop) {
   } else if (now - begun_ > most_) {
     log::warning("the storage could not be written for " + seconds_text(now - begun_));
     return false;
-  } else if (now - told_ > kRemind) {
+  } else if (now - told_ > kRemindOfStorage) {
     told_ = now;
     log::warning("waiting for the storage for " + seconds_text(now - begun_) + ": " + error.what());
   }

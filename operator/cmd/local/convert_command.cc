@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 20;
+constexpr uint64_t kMostManifestBytes = uint64_t{1} << 20;
 
 // Comments and messages must be one line each, also if texts of the original contain line ends.
-std::string one_line(std::string text) {
+std::string in_one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
   return text;
@@ -26,12 +26,12 @@ std::string one_line(std::string text) {
 // Returns the job as YAML, after comments with notes for the reader.
 std::string text_of(const convert::Converted& converted, const std::vector<fs::path>& files) {
   std::string text = "# Made by muster convert of";
-  for (const fs::path& file : files) text += " " + one_line(file.filename().string());
+  for (const fs::path& file : files) text += " " + in_one_line(file.filename().string());
   text += ".\n";
   const auto add = [&](const char* title, const std::vector<std::string>& lines) {
     if (lines.empty()) return;
     text += std::string("# ") + title + "\n";
-    for (const std::string& line : lines) text += "#   " + one_line(line) + "\n";
+    for (const std::string& line : lines) text += "#   " + in_one_line(line) + "\n";
   };
   add("To be set:", converted.to_set);
   add("Not carried over:", converted.not_carried);
@@ -53,7 +53,7 @@ convert::Converted converted_of(const std::vector<fs::path>& files) {
   }
   std::vector<convert::PipelineFile> texts;
   for (const fs::path& file : files)
-    texts.push_back({file.string(), InputFile(file).text(kMostBytes)});
+    texts.push_back({file.string(), InputFile(file).text(kMostManifestBytes)});
   return convert::convert_pipeline(convert::parse_pipeline(texts),
                                    convert::job_name_of(files.front().stem().string()));
 }
@@ -75,9 +75,10 @@ int convert_files(const std::vector<fs::path>& files, const fs::path& output) {
   } else {
     write_file_atomically(output, text);
   }
-  for (const std::string& line : converted.to_set) print(stderr, "to be set: {}\n", one_line(line));
+  for (const std::string& line : converted.to_set)
+    print(stderr, "to be set: {}\n", in_one_line(line));
   for (const std::string& line : converted.not_carried)
-    print(stderr, "not carried over: {}\n", one_line(line));
+    print(stderr, "not carried over: {}\n", in_one_line(line));
   Document document = Document::parse(text, output.empty() ? "the manifest" : output.string());
   const std::vector<Problem> problems = api::validate(document, {});
   for (const Problem& problem : problems) print(stderr, "to be corrected: {}\n", problem.text());

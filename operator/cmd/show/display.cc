@@ -22,7 +22,7 @@ namespace muster::cmd {
 
 namespace {
 
-using Clock = std::chrono::system_clock;
+using WallClock = std::chrono::system_clock;
 
 constexpr auto kLivePeriod = std::chrono::milliseconds(250);
 constexpr auto kPlainPeriod = std::chrono::seconds(5);
@@ -36,7 +36,7 @@ size_t width_of(FILE* out) {
 }
 
 std::string clock_text() {
-  return fmt::format("{:%H:%M:%S}", fmt::localtime(Clock::to_time_t(Clock::now())));
+  return fmt::format("{:%H:%M:%S}", fmt::localtime(WallClock::to_time_t(WallClock::now())));
 }
 
 // The loss is a string, because JSON has no NaN.

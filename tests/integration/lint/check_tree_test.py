@@ -64,6 +64,18 @@ class Sizes(unittest.TestCase):
                           "low/large.cc: expected at most 600 lines, found 601"])
 
 
+class HiddenNames(unittest.TestCase):
+    def test_of_two_sources_of_a_target_differ(self):
+        hides = "namespace low {{\nnamespace {{\n\n{}\n}}  // namespace\n}}  // namespace low\n".format
+        files = {"low/a.cc": hides("constexpr int kMost = 1;\nstruct Case {\n};\nusing Clock = One;\nint f(int a) {}"),
+                 "low/b.cc": hides("constexpr int kMost = 2;\nclass Case {\n};\nusing Clock = Two;\nint f(int b) {\n}"),
+                 "low/c.cc": hides("constexpr int kLeast = 1;\nclass Case;\nusing Clock = One;\nint f(char a) {\n}"),
+                 "low/wires/d.cc": hides("constexpr int kMost = 3;")}
+        self.assertEqual(found(check_tree.clashes, files, ["low", "low/wires"]),
+                         [f"low/b.cc:{line}: expected a name that low/a.cc does not have, found low::{name}"
+                          for line, name in ((4, "kMost"), (5, "Case"), (7, "Clock"), (8, "f(int)"))])
+
+
 class Definitions(unittest.TestCase):
     def test_are_declared_in_the_header_of_the_same_name(self):
         files = {"low/x.h": "int one();\nclass Two {\n  void go();\n};\n",

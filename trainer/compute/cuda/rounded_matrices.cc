@@ -5,8 +5,8 @@
 namespace muster::compute::cuda {
 namespace {
 
-constexpr int64_t kPiece = 4096;     // about this many numbers for a block
-constexpr int64_t kAlignment = 128;  // numbers
+constexpr int64_t kPiece = 4096;        // about this many numbers for a block
+constexpr int64_t kRowAlignment = 128;  // numbers
 
 }  // namespace
 
@@ -19,7 +19,7 @@ int64_t RoundedMatrices::add(int64_t from, int64_t rows, int64_t columns, int64_
     pieces_.push_back({from + row * columns, place + row * stride,
                        static_cast<int>(std::min(each, rows - row)), static_cast<int>(columns),
                        static_cast<int>(stride)});
-  numbers_ += quotient_up(padded_rows * stride, kAlignment) * kAlignment;
+  numbers_ += quotient_up(padded_rows * stride, kRowAlignment) * kRowAlignment;
   return place;
 }
 

@@ -11,7 +11,7 @@ namespace muster::compute {
 namespace {
 
 constexpr int64_t kLeastFilters = 16;
-constexpr Initializer kSsdInitializer{InitializerKind::truncated_normal, 0.03f};
+constexpr Initializer kHeadInitializer{InitializerKind::truncated_normal, 0.03f};
 constexpr int64_t kExtraFilters[] = {512, 256, 256, 128};
 
 // The beginnings of the names of the two convolutions of extra `i`, as TF-Slim has them:
@@ -25,9 +25,9 @@ ExtraNames names_of_extra(size_t i) {
   return {before + "1_" + number + "_1x1_", before + "2_" + number + "_3x3_s2_"};
 }
 
-class Builder {
+class SsdBuilder {
  public:
-  explicit Builder(const SsdOptions& options) : options_(options) {
+  explicit SsdBuilder(const SsdOptions& options) : options_(options) {
     loss_.classes = options.classes;
     loss_.classification = options.classification;
   }
@@ -71,13 +71,13 @@ class Builder {
   void add(const MobileNetOptions& backbone, const std::string& name, int64_t filters,
            const Window& window) {
     add_normalized(layers_, backbone, name,
-                   normalized_convolution(backbone, filters, window, kSsdInitializer));
+                   normalized_convolution(backbone, filters, window, kHeadInitializer));
   }
 
   void add_head(size_t i, const std::string& part, int64_t filters) {
     Conv2d convolution;
     convolution.filters = filters;
-    convolution.kernel_initializer = kSsdInitializer;
+    convolution.kernel_initializer = kHeadInitializer;
     const std::string name = head(i) + "_" + part;
     layers_.push_back({name, convolution, {loss_.grids[i]}, true});
     layers_.push_back({name + "_flat", Flatten{}, {}, true});
@@ -97,7 +97,7 @@ std::vector<int64_t> shape_of(const Graph& graph, const std::string& layer) {
 }  // namespace
 
 ModelSpec ssd_mobilenet(const SsdOptions& options) {
-  return Builder(options).build();
+  return SsdBuilder(options).build();
 }
 
 std::vector<Rename> names_of_any_depth() {

@@ -15,7 +15,7 @@ namespace muster::data {
 
 namespace {
 
-constexpr int64_t kMostClasses = 65536;
+constexpr int64_t kMostRecordClasses = 65536;
 
 }  // namespace
 
@@ -82,9 +82,9 @@ void RecordReader::read_class(const std::string& bytes, const images::Name& name
     return;
   }
   const int64_t label = example.label - source_.first_label;
-  if (label < 0 || label >= kMostClasses) {
+  if (label < 0 || label >= kMostRecordClasses) {
     fail(fmt::format("a label from {} to {}", source_.first_label,
-                     source_.first_label + kMostClasses - 1));
+                     source_.first_label + kMostRecordClasses - 1));
   }
   image.label = static_cast<int32_t>(label);
 }

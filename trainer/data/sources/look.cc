@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostNamed = 5;
+constexpr uint64_t kMostMissingNamed = 5;
 constexpr uint64_t kMostTried = 10;
 
 spec::DataFacts read_facts(const spec::IdxSource& source) {
@@ -64,12 +64,12 @@ std::vector<std::string> require_files(const ImageList& list, const spec::ImageS
   for (const ImageFile& file : list.files) {
     std::error_code error;
     if (std::filesystem::is_regular_file(file.path, error)) continue;
-    if (++count <= kMostNamed) missing.push_back(file.path.string());
+    if (++count <= kMostMissingNamed) missing.push_back(file.path.string());
   }
   if (count == 0) return {};
   std::string found = fmt::format("{}: expected files for its {} images, found none for {}: {}{}",
                                   name, list.files.size(), count, fmt::join(missing, ", "),
-                                  count > kMostNamed ? " and others" : "");
+                                  count > kMostMissingNamed ? " and others" : "");
   const double most = settings.max_corrupt * static_cast<double>(list.files.size());
   if (static_cast<double>(count) > most) throw Invalid(found);
   return {found + "; they are left out"};
@@ -240,7 +240,7 @@ spec::DataFacts read_facts(const spec::CocoSource& source) {
     facts.notes.push_back(
         fmt::format("{}: the categories {} are the supercategories of others or have the name of "
                     "others; they are no classes of their own",
-                    name, listed(annotations.categories_left_out, kMostNamed)));
+                    name, listed(annotations.categories_left_out, kMostMissingNamed)));
   return facts;
 }
 

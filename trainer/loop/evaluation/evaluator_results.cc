@@ -14,7 +14,7 @@ namespace muster::loop {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLook{1000};
+constexpr std::chrono::milliseconds kLookForResults{1000};
 
 // Returns the step of evaluations/<step>.json; 0 for a file of another name.
 uint64_t step_of(const std::filesystem::path& file) {
@@ -59,7 +59,7 @@ std::vector<Json> EvaluatorResults::take() {
 void EvaluatorResults::watch(std::stop_token stop) {
   while (!stop.stop_requested()) {
     look();
-    pause_for(kLook, stop);
+    pause_for(kLookForResults, stop);
   }
 }
 

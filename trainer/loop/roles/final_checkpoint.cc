@@ -6,7 +6,7 @@ namespace muster::loop {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLook{2000};
+constexpr std::chrono::milliseconds kLookForFinal{2000};
 
 }  // namespace
 
@@ -18,7 +18,7 @@ FinalCheckpoint::FinalCheckpoint(const group::Membership& membership, const Trai
 bool FinalCheckpoint::is_there() {
   const auto now = Clock::now();
   if (found_ || now < next_look_) return found_;
-  next_look_ = now + kLook;
+  next_look_ = now + kLookForFinal;
   reader_.attempt([&] {
     if (!folder::is_owned_by(membership_.storage, membership_.uid)) return;
     const auto newest = store_.search().newest;

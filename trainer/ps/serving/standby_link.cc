@@ -21,8 +21,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr char kMethod[] = "/muster.ParameterServer/Follow";
-constexpr milliseconds kGlance{200};
+constexpr char kFollowMethod[] = "/muster.ParameterServer/Follow";
+constexpr milliseconds kGlanceAtStandby{200};
 
 // One stream, from its opening to its end.
 class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
@@ -39,7 +39,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
         on_broken_(std::move(on_broken)),
         outgoing_(plaintext_) {
     const MutexLock lock(mutex_);
-    stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
+    stub_.PrepareBidiStreamingCall(&context_, kFollowMethod, grpc::StubOptions(), this);
     AddHold();  // messages come from the shard's threads
     StartRead(&incoming_);
     StartCall();
@@ -203,7 +203,8 @@ void StandbyLink::Impl::run() {
     lock.unlock();
     keep();
     lock.lock();
-    changed.wait_for(lock, kGlance, [&]() MUSTER_REQUIRES(mutex) { return closing || nudged; });
+    changed.wait_for(lock, kGlanceAtStandby,
+                     [&]() MUSTER_REQUIRES(mutex) { return closing || nudged; });
     nudged = false;
   }
   lock.unlock();

@@ -10,7 +10,7 @@ namespace {
 
 // A member that overwrites the count could make us miss the ring of stop(), so the mailbox checks
 // from time to time.
-constexpr std::chrono::milliseconds kGlance{500};
+constexpr std::chrono::milliseconds kGlanceAtMember{500};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void MemberMailbox::run(const Receive& receive) {
   while (!stopping_) {
     const uint32_t requests = rung(mailbox_.requests);
     if (requests == taken) {
-      wait_for_ring(mailbox_.requests, taken, kGlance, spins_);
+      wait_for_ring(mailbox_.requests, taken, kGlanceAtMember, spins_);
       continue;
     }
     if (stopping_) return;

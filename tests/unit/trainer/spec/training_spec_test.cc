@@ -347,6 +347,18 @@ TEST(TrainingSpec, KnowsEveryNameOfTheSchema) {
   EXPECT_EQ(layers.size(), std::variant_size_v<compute::LayerKind>);
 }
 
+TEST(TrainingSpec, KnowsEverySource) {
+  const auto& words = source_words();
+  ASSERT_EQ(words.size(), std::variant_size_v<SourceKind>);
+  const Json& fields = training_schema()["properties"]["data"]["properties"]["train"]["properties"];
+  for (size_t i = 0; i < words.size(); ++i) {
+    EXPECT_TRUE(fields.contains(words[i].name)) << words[i].name;
+    Json source;
+    source[words[i].name] = Json::object();
+    EXPECT_EQ(to_source(source, true).kind.index(), i) << words[i].name;
+  }
+}
+
 TEST(TrainingSpec, ReadsLamb) {
   const auto defaults =
       std::get<compute::Lamb>(spec_with({{"optimizer.name", "lamb"}}).optimizer.kind);
