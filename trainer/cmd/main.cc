@@ -40,6 +40,7 @@ struct Options {
   std::vector<int64_t> indices;
   loop::PictureOptions pictures;
   std::string key;  // of a table
+  std::string to;   // of a table: a Parquet file for its predictions
   std::string shell;
 };
 
@@ -61,10 +62,10 @@ int predict(Options options) {
     if (options.pictures.pictures.size() > 1 || !options.output.empty())
       throw Invalid("predict: expected one table, and no -o, for what it prints is CSV; found more",
                     kUsage);
-    const std::string text = loop::predict_table(
+    loop::predict_table(
         options.checkpoint,
-        {options.pictures.pictures.front(), options.pictures.from, options.key});
-    std::fwrite(text.data(), 1, text.size(), stdout);
+        {options.pictures.pictures.front(), options.pictures.from, options.key, options.to},
+        [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
     return kSuccess;
   }
   if (options.output.empty()) options.output = "json";
@@ -132,12 +133,19 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
   CLI::Option* pictures = command->add_option(
       "FILE", options.pictures.pictures,
       "JPEG and PNG files, and folders of them; the result is JSON where -o does not say "
-      "otherwise. Or a table (.csv, .tsv, .txt, .parquet, .arrow, .feather, .npy, .npz); the "
-      "result is CSV");
+      "otherwise. Or a table (.csv, .tsv, .txt, .parquet, .arrow, .feather, .tfrecord, .npy, "
+      ".npz); the result is CSV");
   command
       ->add_option("--key", options.key,
                    "Column of a table that stands beside the predictions (the number of the row)")
       ->needs(pictures);
+  command
+      ->add_option("--to", options.to,
+                   "Parquet file to write the predictions of a table to, instead of printing them")
+      ->needs(pictures)
+      ->check([](const std::string& file) {
+        return file.ends_with(".parquet") ? "" : "expected a name that ends with .parquet";
+      });
   command
       ->add_option("--index", options.indices,
                    "Without files: numbers of samples of the data, from 0 (0)")

@@ -69,7 +69,19 @@ struct ReadError {
   int64_t row = -1;  // the row in the file, from 0, without the header; -1: not known
 };
 
-// The only function of libmuster_tables.so: opens a file. Returns null and sets `error` for a file
+// A column to write: of texts, or of numbers.
+struct WrittenColumn {
+  std::string name;
+  bool is_text = false;
+  std::vector<std::string> texts;
+  std::vector<double> numbers;
+};
+
+// A function of libmuster_tables.so: writes a Parquet file. Returns what is wrong; "": nothing.
+using WriteParquet = std::string(const char* path, const std::vector<WrittenColumn>& columns);
+inline constexpr const char* kWriteParquet = "muster_write_parquet";
+
+// The other function of libmuster_tables.so: opens a file. Returns null and sets `error` for a file
 // that cannot be read. Throws nothing.
 using OpenTable = Table*(const char* path, const ReadOptions& options, ReadError& error);
 inline constexpr const char* kOpenTable = "muster_open_table";

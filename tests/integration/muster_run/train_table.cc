@@ -57,6 +57,12 @@ TEST(MusterRunTable, trains_on_a_csv_of_ones_own_in_two_commands_and_predicts) {
             "probability of virginica");
   EXPECT_THAT(lines[1], StartsWith("a-1,setosa,"));
   EXPECT_THAT(lines[2], StartsWith("\"b,2\",virginica,"));
+  EXPECT_EQ(printed(job, {"predict", "--checkpoint", "run", "new.csv", "--key", "id", "--to",
+                          "new.parquet"}),
+            "");
+  EXPECT_THAT(
+      printed(job, {"data", "describe", "new.parquet"}),
+      AllOf(HasSubstr("new.parquet: 2 rows, 6 columns\n"), HasSubstr("setosa (1), virginica (1)")));
   std::ofstream(job.folder() / "new.csv") << "petal_width\n1\n";
   auto refused = job.muster({"predict", "--checkpoint", "run", "new.csv"});
   EXPECT_EQ(refused->wait(), kBadInput);

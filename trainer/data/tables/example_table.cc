@@ -159,9 +159,10 @@ class ExampleTable : public tables::Table {
       const int values = values_in(feature);
       if (values == 0) continue;
       if (column.kind != Feature::KIND_NOT_SET && column.kind != feature.kind_case())
-        throw Invalid(fmt::format("{}: feature {}: expected values of one type in all records, "
-                                  "found others from record {} on",
-                                  file_.path().string(), name, first_ + 1));
+        throw Invalid(
+            fmt::format("{}: feature {}: expected values of one type in all records, "
+                        "found others from record {} on",
+                        file_.path().string(), name, first_ + 1));
       column.kind = feature.kind_case();
       column.has_lists = column.has_lists || values > 1;
       for (const std::string& bytes : feature.bytes_list().value())
@@ -178,10 +179,10 @@ class ExampleTable : public tables::Table {
     for (uint64_t i = first_; i < std::min<uint64_t>(first_ + kBlock, places_.size()); ++i) {
       file_.read(places_[i], i, bytes);
       if (!examples_.emplace_back().ParseFromString(bytes))
-        throw Invalid(fmt::format("{}: expected a tf.train.Example, found {} bytes of something "
-                                  "else",
-                                  records::name_of(file_.path(), i, places_[i].offset),
-                                  bytes.size()));
+        throw Invalid(
+            fmt::format("{}: expected a tf.train.Example, found {} bytes of something "
+                        "else",
+                        records::name_of(file_.path(), i, places_[i].offset), bytes.size()));
     }
     return examples_;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <unordered_map>
 
 #include "common/text/shorten.h"
@@ -37,6 +38,11 @@ void summarize_numbers(const TableFile& table, size_t place, ColumnSummary& colu
   std::ranges::sort(cells);
   column.least = cells.front();
   column.most = cells.back();
+  const double width = (column.most - column.least) / ColumnSummary::kBins;
+  for (const double cell : cells) {
+    const double bin = width > 0 ? (cell - column.least) / width : 0;
+    ++column.bins[std::min(static_cast<size_t>(bin), ColumnSummary::kBins - 1)];
+  }
   column.is_whole =
       std::ranges::all_of(cells, [](double cell) { return std::floor(cell) == cell; });
   for (const double cell : cells) column.mean += cell;
@@ -72,6 +78,15 @@ std::string shown(std::string text) {
   return shorten(text, kLongestCell);
 }
 
+// Returns a bar for each count, whose height is its share of the largest one.
+std::string picture(std::span<const uint64_t> counts) {
+  static constexpr const char* kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const uint64_t most = std::max<uint64_t>(1, std::ranges::max(counts));
+  std::string bars;
+  for (const uint64_t count : counts) bars += kBars[(count * 8 + most - 1) / most];
+  return bars;
+}
+
 std::string values_text(const ColumnSummary& column) {
   if (column.is_text()) {
     std::vector<std::string> values;
@@ -81,7 +96,8 @@ std::string values_text(const ColumnSummary& column) {
                        column.distinct > values.size() ? ", ..." : "");
   }
   if (!column.is_usable() || column.distinct == 0) return "";
-  return fmt::format("{:.6g} to {:.6g}, mean {:.6g}", column.least, column.most, column.mean);
+  return fmt::format("{:.6g} to {:.6g}, mean {:.6g}  {}", column.least, column.most, column.mean,
+                     picture(column.bins));
 }
 
 }  // namespace
@@ -135,7 +151,8 @@ Json to_json(const TableSummary& summary) {
       json.update(Json{{"least", column.least},
                        {"most", column.most},
                        {"mean", column.mean},
-                       {"deviation", column.deviation}});
+                       {"deviation", column.deviation},
+                       {"bins", column.bins}});
     }
     columns.push_back(std::move(json));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -20,6 +21,9 @@ struct ColumnSummary {
   // Of numbers and times.
   double least = 0, most = 0, mean = 0, deviation = 0;
   bool is_whole = false;  // whether all numbers are integers
+  // Of numbers: how many are in each of kBins equal parts of the range from `least` to `most`.
+  static constexpr size_t kBins = 12;
+  std::array<uint64_t, kBins> bins{};
   // Of texts: the most frequent values, with their numbers of cells.
   std::vector<std::pair<std::string, uint64_t>> frequent;
 
@@ -37,7 +41,8 @@ struct TableSummary {
 // Looks at all cells of a file. Throws Invalid.
 TableSummary summarize(const std::filesystem::path& file, const spec::TableFormat& format);
 
-// `muster data describe`: a line for each column.
+// `muster data describe`: a line for each column, with a small picture of how its numbers, or its
+// most frequent texts, are distributed.
 std::string summary_text(const TableSummary& summary);
 Json to_json(const TableSummary& summary);
 

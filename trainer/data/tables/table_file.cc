@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "common/error.h"
 #include "common/system/file.h"
@@ -27,18 +28,24 @@ constexpr const char* kWithoutArrow =
     "clone of Muster `make run` installs it: deploy/setup/arrow.sh says why it cannot. ";
 
 // The library stays open until the process ends: what it has made may outlive every reader.
-tables::OpenTable& opener() {
-  static tables::OpenTable* const open = [] {
-    tables::OpenTable* found = nullptr;
+struct Library {
+  tables::OpenTable* open = nullptr;
+  tables::WriteParquet* write_parquet = nullptr;
+};
+
+const Library& library() {
+  static const Library library = [] {
+    Library found;
     try {
-      SharedLibrary("tables", "the library that reads them", "libmuster_tables.so", true)
-          .find(found, tables::kOpenTable);
+      SharedLibrary opened("tables", "the library that reads them", "libmuster_tables.so", true);
+      opened.find(found.open, tables::kOpenTable);
+      opened.find(found.write_parquet, tables::kWriteParquet);
     } catch (const Unavailable& error) {
       throw Invalid(kWithoutArrow + std::string(error.what()));
     }
     return found;
   }();
-  return *open;
+  return library;
 }
 
 // Reads a CSV file a byte at a time.
@@ -163,7 +170,7 @@ TableFile::TableFile(fs::path file, const spec::TableFormat& format,
     return;
   }
   tables::ReadError error;
-  table_.reset(opener()(path_.c_str(), options, error));
+  table_.reset(library().open(path_.c_str(), options, error));
   if (table_ == nullptr)
     throw Invalid((error.row < 0 ? path_.string()
                                  : place_of_row(path_, format, static_cast<uint64_t>(error.row))) +
@@ -184,6 +191,19 @@ tables::Texts TableFile::read_texts(size_t block, size_t column) const {
 
 tables::Lists TableFile::read_lists(size_t block, size_t column) const {
   return named(path_, [&] { return table_->read_lists(block, column); });
+}
+
+void write_parquet(const fs::path& file, const std::vector<tables::WrittenColumn>& columns) {
+  const fs::path whole = file.string() + ".tmp";
+  std::error_code error;
+  std::string problem = library().write_parquet(whole.c_str(), columns);
+  if (problem.empty()) {
+    fs::rename(whole, file, error);
+    if (error) problem = error.message();
+  }
+  if (problem.empty()) return;
+  fs::remove(whole, error);
+  throw Invalid(file.string() + ": cannot be written: " + problem);
 }
 
 std::string place_of_row(const fs::path& file, const spec::TableFormat& format, uint64_t row) {

@@ -40,6 +40,11 @@ class TableFile {
   std::unique_ptr<const tables::Table> table_;
 };
 
+// Writes a Parquet file, which replaces an existing one once it is whole. Throws Invalid naming the
+// file.
+void write_parquet(const std::filesystem::path& file,
+                   const std::vector<tables::WrittenColumn>& columns);
+
 // Returns the place of a row, counted from 0 without the header, for messages: "a.csv, line 12" or
 // "a.parquet, row 11", which is the 11th.
 std::string place_of_row(const std::filesystem::path& file, const spec::TableFormat& format,

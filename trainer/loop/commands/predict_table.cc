@@ -43,6 +43,23 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
+using tables::WrittenColumn;
+
+// Returns the lines of CSV for all rows of these columns.
+std::string csv_lines(const std::vector<WrittenColumn>& columns) {
+  const size_t rows = std::max(columns.front().texts.size(), columns.front().numbers.size());
+  std::string text;
+  for (size_t row = 0; row < rows; ++row) {
+    for (const WrittenColumn& column : columns) {
+      if (&column != columns.data()) text += ",";
+      text +=
+          column.is_text ? csv_cell(column.texts[row]) : fmt::format("{:.7g}", column.numbers[row]);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 class TablePredictor {
  public:
   // `key`: the column of the file that names its rows; empty: they are numbered.
@@ -50,29 +67,36 @@ class TablePredictor {
       : engine_(*model.engine),
         preparation_(preparation),
         key_(std::move(key)),
-        writer_(preparation) {}
-
-  // Returns the first line.
-  std::string names() const {
-    std::string line = csv_cell(key_.empty() ? "row" : key_);
-    for (const std::string& target : preparation_.targets) line += "," + csv_cell(target);
-    if (!preparation_.target_is_class) return line + "\n";
-    line += ",probability";
+        writer_(preparation) {
+    add_column(key_.empty() ? "row" : key_, !key_.empty());
+    for (const std::string& target : preparation_.targets)
+      add_column(target, preparation_.target_is_class);
+    if (!preparation_.target_is_class) return;
+    add_column("probability", false);
     for (const std::string& name : preparation_.classes)
-      line += "," + csv_cell("probability of " + name);
-    return line + "\n";
+      add_column("probability of " + name, false);
   }
 
-  // Returns the lines of all rows of a block.
-  std::string lines(const data::RawRows& rows) {
-    std::string text;
+  // The predictions for all rows since clear().
+  const std::vector<WrittenColumn>& columns() const { return columns_; }
+  void clear() {
+    for (WrittenColumn& column : columns_) {
+      column.texts.clear();
+      column.numbers.clear();
+    }
+  }
+
+  void add(const data::RawRows& rows) {
     for (uint64_t first = 0; first < rows.count; first += kRows)
-      text += lines(rows, first, std::min(static_cast<uint64_t>(kRows), rows.count - first));
-    return text;
+      add(rows, first, std::min(static_cast<uint64_t>(kRows), rows.count - first));
   }
 
  private:
-  std::string lines(const data::RawRows& rows, uint64_t first, uint64_t count) {
+  void add_column(std::string name, bool is_text) {
+    columns_.push_back({std::move(name), is_text, {}, {}});
+  }
+
+  void add(const data::RawRows& rows, uint64_t first, uint64_t count) {
     const auto inputs = static_cast<size_t>(preparation_.inputs());
     inputs_.resize(count * inputs);
     std::vector<data::PlacedRow> placed;
@@ -88,44 +112,54 @@ class TablePredictor {
     batch.rows = static_cast<int64_t>(count);
     batch.features = features;
     engine_.predict(batch, outputs_);
-    std::string text;
     for (uint64_t i = 0; i < count; ++i) {
-      text += key(rows, first + i);
-      append(std::span(outputs_).subspan(i * width, width), text);
+      add_key(rows, first + i);
+      add_outputs(std::span(outputs_).subspan(i * width, width));
     }
-    return text;
   }
 
-  std::string key(const data::RawRows& rows, uint64_t row) const {
-    if (key_.empty()) return std::to_string(rows.first + row + 1);
+  void add_key(const data::RawRows& rows, uint64_t row) {
+    if (key_.empty()) {
+      columns_.front().numbers.push_back(static_cast<double>(rows.first + row + 1));
+      return;
+    }
     const data::RawColumn& keys = rows.columns.back();
     const int32_t cell = keys.cells[row];
-    return cell < 0 ? "" : csv_cell(keys.values[static_cast<size_t>(cell)]);
+    columns_.front().texts.push_back(cell < 0 ? "" : keys.values[static_cast<size_t>(cell)]);
   }
 
-  void append(std::span<const float> outputs, std::string& text) const {
+  void add_outputs(std::span<const float> outputs) {
     if (!preparation_.target_is_class) {
       for (size_t i = 0; i < preparation_.targets.size(); ++i)
-        text += fmt::format(",{:.7g}",
-                            preparation_.target_scalings[i].undo(static_cast<double>(outputs[i])));
-      text += "\n";
+        columns_[i + 1].numbers.push_back(
+            preparation_.target_scalings[i].undo(static_cast<double>(outputs[i])));
       return;
     }
     // A model may have more outputs than there are classes.
     const std::span<const float> known =
         outputs.first(std::min(outputs.size(), preparation_.classes.size()));
     const auto best = static_cast<size_t>(std::ranges::max_element(known) - known.begin());
-    text += fmt::format(",{},{:.6g}", csv_cell(preparation_.classes[best]), known[best]);
-    for (const float probability : known) text += fmt::format(",{:.6g}", probability);
-    text += "\n";
+    columns_[1].texts.push_back(preparation_.classes[best]);
+    columns_[2].numbers.push_back(static_cast<double>(known[best]));
+    for (size_t i = 0; i < known.size(); ++i)
+      columns_[i + 3].numbers.push_back(static_cast<double>(known[i]));
   }
 
   compute::Engine& engine_;
   const data::Preparation& preparation_;
   const std::string key_;
   data::RowWriter writer_;
+  std::vector<WrittenColumn> columns_;
   std::vector<float> inputs_, outputs_;
 };
+
+// Returns the line of names.
+std::string names_line(const std::vector<WrittenColumn>& columns) {
+  std::string line;
+  for (const WrittenColumn& column : columns)
+    line += (line.empty() ? "" : ",") + csv_cell(column.name);
+  return line + "\n";
+}
 
 }  // namespace
 
@@ -133,7 +167,8 @@ bool is_table(const fs::path& file) {
   return data::is_table_name(file);
 }
 
-std::string predict_table(const fs::path& where, const TableOptions& options) {
+void predict_table(const fs::path& where, const TableOptions& options,
+                   const std::function<void(std::string_view)>& print) {
   data::Preparation preparation;
   LoadedModel model =
       load_model(where, [&](LoadedModel& loading) { preparation = complete_for_table(loading); });
@@ -145,11 +180,14 @@ std::string predict_table(const fs::path& where, const TableOptions& options) {
   data::Wanted wanted = preparation.wanted(false);
   if (!options.key.empty()) wanted.columns.push_back({options.key, data::FeatureKind::category});
   TablePredictor predictor(model, preparation, options.key);
-  std::string text = predictor.names();
+  if (options.to.empty()) print(names_line(predictor.columns()));
   data::RawReader(source, wanted).read([&](const data::RawRows& rows) {
-    text += predictor.lines(rows);
+    predictor.add(rows);
+    if (!options.to.empty()) return;
+    print(csv_lines(predictor.columns()));
+    predictor.clear();
   });
-  return text;
+  if (!options.to.empty()) data::write_parquet(options.from / options.to, predictor.columns());
 }
 
 }  // namespace muster::loop

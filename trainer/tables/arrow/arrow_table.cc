@@ -13,6 +13,7 @@
 #include <arrow/util/float16.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/arrow/writer.h>
 
 #include <algorithm>
 #include <cmath>
@@ -514,8 +515,42 @@ Opened open(const std::string& path, const ReadOptions& options, ReadError& erro
   return open_csv(path, options, error);
 }
 
+arrow::Result<std::shared_ptr<Array>> array_of(const WrittenColumn& column) {
+  if (column.is_text) {
+    arrow::StringBuilder texts;
+    ARROW_RETURN_NOT_OK(texts.AppendValues(column.texts));
+    return texts.Finish();
+  }
+  arrow::DoubleBuilder numbers;
+  ARROW_RETURN_NOT_OK(numbers.AppendValues(column.numbers));
+  return numbers.Finish();
+}
+
+arrow::Status write_parquet(const std::string& path, const std::vector<WrittenColumn>& columns) {
+  std::vector<std::shared_ptr<arrow::Field>> fields;
+  std::vector<std::shared_ptr<Array>> arrays;
+  for (const WrittenColumn& column : columns) {
+    ARROW_ASSIGN_OR_RAISE(arrays.emplace_back(), array_of(column));
+    fields.push_back(arrow::field(column.name, arrays.back()->type()));
+  }
+  const auto table = arrow::Table::Make(arrow::schema(fields), arrays);
+  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::FileOutputStream::Open(path));
+  ARROW_RETURN_NOT_OK(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file));
+  return file->Close();
+}
+
 }  // namespace
 }  // namespace muster::tables
+
+std::string muster_write_parquet(const char* path,
+                                 const std::vector<muster::tables::WrittenColumn>& columns) {
+  try {
+    const arrow::Status status = muster::tables::write_parquet(path, columns);
+    return status.ok() ? "" : status.message();
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+}
 
 muster::tables::Table* muster_open_table(const char* path,
                                          const muster::tables::ReadOptions& options,

@@ -22,9 +22,10 @@ TEST(Summary, SaysWhatIsInEachColumn) {
   EXPECT_EQ(json[1]["frequent"][0], (Json{{"value", "b"}, {"cells", 2}}));
   EXPECT_EQ(json[2]["type"], "bool");
   EXPECT_EQ(json[3]["missing"], 4);
+  EXPECT_EQ(json[0]["bins"], Json({1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}));
   EXPECT_FALSE(summary.columns[0].is_whole);
   EXPECT_THAT(summary_text(summary), HasSubstr("t.csv: 4 rows, 4 columns\ncolumn  type"));
-  EXPECT_THAT(summary_text(summary), HasSubstr("1 to 4, mean 2.5\n"));
+  EXPECT_THAT(summary_text(summary), HasSubstr("1 to 4, mean 2.5  █     █    █\n"));
   EXPECT_THAT(summary_text(summary), HasSubstr("b (2), a (1), c?[31m (1)\n"));
 }
 
