@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 
+#include "common/documents/json.h"
 #include "common/error.h"
 #include "common/random.h"
 #include "common/system/file.h"
@@ -78,8 +79,10 @@ std::vector<local::KnownHost> usable_hosts(local::HostsFile& file,
     if (Clock::now() - begun > kShort) display.update([&](size_t) { return line; });
   };
   if (file.copy_muster) {
-    add(local::send_programs(local::find_programs(own_program(), require_trainer()), file,
-                             [&] { show("copying muster to the hosts"); }));
+    const Json& train = member(member(source.job.training, "data"), "train");
+    add(local::send_programs(
+        local::find_programs(own_program(), require_trainer(), given(train, "table")), file,
+        [&] { show("copying muster to the hosts"); }));
   }
   const std::string folder = source.setting.working_directory.string();
   local::Survey found = survey(file, source, copies.empty());

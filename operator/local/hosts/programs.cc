@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "common/digest.h"
 #include "common/error.h"
@@ -128,9 +129,20 @@ bool send_to(const Programs& programs, const HostsFile& file, Host& host) {
   return sent;
 }
 
+// Returns the places of the library in a build and in an installation that exist: one or none.
+std::vector<fs::path> tables_library(const fs::path& trainer) {
+  std::vector<fs::path> found;
+  for (const char* folder : {"lib", "lib/muster"}) {
+    const fs::path path = trainer.parent_path().parent_path() / folder / "libmuster_tables.so";
+    std::error_code error;
+    if (found.empty() && fs::exists(path, error)) found.push_back(path);
+  }
+  return found;
+}
+
 }  // namespace
 
-Programs find_programs(const fs::path& muster, const fs::path& trainer) {
+Programs find_programs(const fs::path& muster, const fs::path& trainer, bool with_tables) {
   if (muster.filename() != "muster" || trainer.filename() != "muster-trainer") {
     throw Invalid("copyMuster: expected programs of the names muster and muster-trainer, found " +
                       muster.string() + " and " + trainer.string(),
@@ -138,7 +150,10 @@ Programs find_programs(const fs::path& muster, const fs::path& trainer) {
   }
   Programs programs{{""}, ""};
   std::set<fs::path> libraries;
-  for (const fs::path& program : {muster, trainer}) {
+  std::vector<fs::path> own = {muster, trainer};
+  if (with_tables)
+    for (fs::path& library : tables_library(trainer)) own.push_back(std::move(library));
+  for (const fs::path& program : own) {
     // "libc.so.6 => /lib/libc.so.6 (0x7f)", or of the dynamic linker only "/lib/ld.so (0x7f)".
     std::istringstream lines(output_of({"ldd", program}));
     for (std::string line; std::getline(lines, line);) {
@@ -154,7 +169,7 @@ Programs find_programs(const fs::path& muster, const fs::path& trainer) {
   if (programs.files[0].empty())
     throw Invalid("copyMuster: expected ldd to name a dynamic linker, found none", kBadConfig);
   programs.files.insert(programs.files.end(), libraries.begin(), libraries.end());
-  programs.files.insert(programs.files.end(), {muster, trainer});
+  programs.files.insert(programs.files.end(), own.begin(), own.end());
   std::string digests;
   for (const fs::path& file : programs.files)
     digests += file.filename().string() + " " + sha256(read_file(file)) + "\n";

@@ -15,8 +15,10 @@ struct Programs {
   std::vector<std::filesystem::path> files;  // the dynamic linker first
   std::string digest;                        // digest of names and content
 };
-// Throws Unavailable, or Invalid if it cannot find out which libraries the programs need.
-Programs find_programs(const std::filesystem::path& muster, const std::filesystem::path& trainer);
+// `with_tables`: also libmuster_tables.so, if it is there, which muster-trainer opens for a job with
+// tables. Throws Unavailable, or Invalid if it cannot find out which libraries the programs need.
+Programs find_programs(const std::filesystem::path& muster, const std::filesystem::path& trainer,
+                       bool with_tables = false);
 
 // Copies the programs to each host, into a folder of the user's cache that is named after their
 // digest, and makes the hosts in `file` use them. Sends nothing to a host that has the folder

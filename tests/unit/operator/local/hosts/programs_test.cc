@@ -76,6 +76,19 @@ TEST_F(ProgramsTest, AreFoundWithTheirLibraries) {
   EXPECT_NE(find().digest, programs.digest);
 }
 
+TEST_F(ProgramsTest, HaveTheLibraryOfTablesWhereAJobHasTables) {
+  const auto find_all = [&] {
+    return find_programs(path("bin/muster"), path("bin/muster-trainer"), true);
+  };
+  EXPECT_EQ(find_all().digest, find().digest);  // a build without tables
+  for (const char* name : {"lib/muster", "lib"}) {
+    fs::create_directories(path(name));
+    fs::copy_file("/bin/echo", path(name) / "libmuster_tables.so");
+    EXPECT_EQ(find_all().files.back(), path(name) / "libmuster_tables.so");
+  }
+  EXPECT_EQ(find().files.back(), path("bin/muster-trainer"));
+}
+
 TEST_F(ProgramsTest, AreSentOnceAndRun) {
   EXPECT_THAT(send(), ElementsAre("copied muster to a"));
   EXPECT_THAT(file_.hosts[0].muster,
