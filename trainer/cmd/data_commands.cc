@@ -106,10 +106,10 @@ void DataCommands::describe() const {
 
 void DataCommands::suggest() const {
   // Paths of a manifest begin at its folder.
-  const fs::path folder = fs::absolute(output_).parent_path();
-  const fs::path named = output_.empty() || file_.is_absolute()
-                             ? file_
-                             : fs::absolute(file_).lexically_relative(folder);
+  const fs::path named =
+      output_.empty() || file_.is_absolute()
+          ? file_
+          : fs::absolute(file_).lexically_relative(fs::absolute(output_).parent_path());
   const data::Suggestion suggestion =
       data::suggest(file_, named.string(), format_of(separator_, decimal_, !no_header_), target_);
   for (const std::string& note : suggestion.notes) std::fprintf(stderr, "note: %s\n", note.c_str());

@@ -94,6 +94,8 @@ TEST(MusterRunTable, decides_between_0_and_1_until_the_auc_is_reached) {
   for (int i = 0; i < 600; ++i)
     csv << i * 37 % 100 << "," << (i * 37 % 100 + i * 61 % 29 > 60 ? 1 : 0) << "\n";
   csv.close();
+  EXPECT_THAT(printed(job, {"data", "suggest", "clicks.csv", "--target", "click"}),
+              HasSubstr("loss: binaryCrossEntropy"));
   printed(job, {"data", "suggest", "clicks.csv", "--target", "click", "--output", "own.yaml"});
   printed(job, {"run", "own.yaml", "--directory", "run", "--set",
                 "spec.training.stopWhen={metric: validationAuc, atLeast: 0.9}"});

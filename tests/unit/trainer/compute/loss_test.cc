@@ -140,8 +140,8 @@ TEST(HuberLoss, GrowsEvenlyBeyondDelta) {
 }
 
 // Returns what a loss has for one row whose outputs are its biases.
-std::pair<LossSums, std::vector<float>> computed(Engine& made, const std::vector<float>& outputs,
-                                                 const std::vector<float>& target) {
+std::pair<LossSums, std::vector<float>> of_one_row(Engine& made, const std::vector<float>& outputs,
+                                                   const std::vector<float>& target) {
   const size_t bias = made.layout().find("y/bias").offset;
   put(made.parameters(), bias, outputs);
   const float feature = 0;
@@ -189,7 +189,7 @@ TEST(TargetLosses, AreWhatTheirFormulasSayOnEveryBackend) {
       const auto width = static_cast<int64_t>(one.outputs.size());
       const auto made =
           engine(backend, model(1, {dense("y", width, Activation::linear)}, width, one.loss), 1);
-      const auto [sums, slopes] = computed(*made, one.outputs, one.target);
+      const auto [sums, slopes] = of_one_row(*made, one.outputs, one.target);
       float total = 0;
       for (const float loss : one.losses) total += loss;
       EXPECT_NEAR(sums.loss, total / float(width), 1e-6 * total);
@@ -208,7 +208,7 @@ TEST(TargetLosses, MakePredictionsByTheirFunction) {
           {Poisson{}, {1, 0.36787945f}},
           {Quantile{}, {0, -1}}}) {
       const auto made = engine(backend, model(1, {dense("y", 2, Activation::linear)}, 2, loss), 1);
-      computed(*made, {0, -1}, {0, 1});
+      of_one_row(*made, {0, -1}, {0, 1});
       const float feature = 0;
       const void* features = &feature;
       Batch batch;

@@ -73,7 +73,7 @@ std::vector<Row> part(const Json& rows, size_t begin, size_t count) {
   return {first, first + static_cast<std::ptrdiff_t>(std::min(count, all.size() - begin))};
 }
 
-Measured measured(const Json& json, size_t batch) {
+Measured measured_case(const Json& json, size_t batch) {
   const size_t rows = json.at("outputs").size();
   Measured made(measured_loss(json), json["outputs"][0].size());
   for (size_t at = 0; at < rows; at += batch)
@@ -90,7 +90,7 @@ TEST(Measures, AreThoseOfScikitLearnForBatchesOfAnySize) {
     SCOPED_TRACE(entry.path().filename());
     ++files;
     const Json json = Json::parse(std::ifstream(entry.path()));
-    Measured whole = measured(json, 1000);
+    Measured whole = measured_case(json, 1000);
     const auto metrics = whole.metrics();
     EXPECT_EQ(metrics.size(), json.at("expected").size());
     for (const auto& [name, value] : json["expected"].items()) {
@@ -105,7 +105,7 @@ TEST(Measures, AreThoseOfScikitLearnForBatchesOfAnySize) {
         EXPECT_NEAR(metric.values[i].value(), expected[i], 1e-6) << metric.name << i;
     }
     EXPECT_EQ(Json(whole.only().confusion()), json.value("confusion", Json::array()));
-    Measured apart = measured(json, 7);
+    Measured apart = measured_case(json, 7);
     EXPECT_EQ(apart.metrics(), metrics) << "bit by bit";
     EXPECT_EQ(apart.only().confusion(), whole.only().confusion());
   }
