@@ -234,8 +234,9 @@ class Checker {
       report(relative + ".table", "a table as data.train too, which decides the features",
              "another source there");
     const bool classes = loss.labels == LabelKind::classes;
-    const std::string kind =
-        string_or(member(train, "target"), "kind", classes ? "class" : "number");
+    const Json& target = member(train, "target");
+    const std::string kind = string_or(
+        target, "kind", classes && !given(target, "columns") ? "class" : "number");
     return kind == "class" ? LabelKind::classes : LabelKind::floats;
   }
 

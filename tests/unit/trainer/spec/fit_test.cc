@@ -435,7 +435,7 @@ TEST(Notes, TellWhatIsHardlyMeant) {
   for (const auto& item : cases) {
     Document document = Document::parse(kBase, "t.yaml");
     for (const auto& [path, value] : item.sets) document.set(path, value);
-    ASSERT_THAT(validate_training(document), IsEmpty());
+    for (const Problem& problem : validate_training(document)) ADD_FAILURE() << problem.text();
     const auto notes = training_notes(document, "");
     if (item.note == nullptr) {
       EXPECT_THAT(notes, IsEmpty());

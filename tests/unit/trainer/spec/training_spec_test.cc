@@ -196,7 +196,7 @@ TEST(TrainingSpec, ReadsTables) {
       "{table: {files: a, groupBy: g, features: [{columns: [a], least: -1, most: 2.5, transform: "
       "buckets, buckets: 4}, {columns: [b], kind: categories, separator: '|', spareValues: 3}, "
       "{columns: [c], kind: vector}, {columns: [d], kind: category, hashBuckets: 9}], "
-      "target: {columns: [p, z], kind: number}}}");
+      "target: {column: z}}}");
   const TableSource& other = *more.table();
   EXPECT_EQ(other.order, RowOrder::by_group);
   EXPECT_EQ(other.order_column, "g");
@@ -209,8 +209,6 @@ TEST(TrainingSpec, ReadsTables) {
   EXPECT_EQ(other.features[1].spare_values, 3);
   EXPECT_EQ(other.features[2].kind, FeatureKind::vector);
   EXPECT_EQ(other.features[3].hash_buckets, 9);
-  EXPECT_THAT(other.target.columns, ElementsAre("p", "z"));
-  EXPECT_FALSE(other.target.is_class);
   const DataSource listed = source_with("{table: {fileList: [a.csv, b.csv], target: {column: z}}}");
   EXPECT_EQ(listed.table()->name(), "a.csv and 1 more");
   EXPECT_EQ(listed.table()->file_field(1), "fileList[1]");
@@ -218,8 +216,9 @@ TEST(TrainingSpec, ReadsTables) {
 
 TEST(TrainingSpec, EvaluatesTablesAsTheyAreTrainedOn) {
   const TrainingSpec spec = spec_with({{"model", "{layers: [{dense: {units: 1}}], loss: huber}"},
-                                       {"data.train", "{table: {files: a, target: {column: z}}}"},
+                                       {"data.train", "{table: {files: a, target: {columns: [p, z]}}}"},
                                        {"data.validation", "{table: {files: b}}"}});
+  EXPECT_THAT(spec.data.train.table()->target.columns, ElementsAre("p", "z"));
   EXPECT_FALSE(spec.data.train.table()->target.is_class);  // the loss decides
   EXPECT_EQ(spec.data.train.table()->trained_on, nullptr);
   const DataSource validation = below("/m", *spec.data.validation);
