@@ -62,7 +62,7 @@ run: programs  ## Train MNIST: one ps, a chief, a worker and an evaluator on thi
 
 test: build  ## Build and pass all tests
 	@deploy/setup/python.sh
-	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
+	@deploy/setup/go.sh check-dashboards etcd kube-apiserver kubectl helm
 	ctest --test-dir build/release -j$$(($(JOBS) + 1)) --output-on-failure --no-tests=error
 
 bare:  ## The targets TARGET ("run test") in a clone of HEAD on a bare Debian: SUITE=bookworm, trixie
@@ -76,7 +76,7 @@ clang: install  ## Build the programs by clang into build/clang, without a warni
 
 test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan; those with threads under ThreadSanitizer
 	@deploy/setup/python.sh
-	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
+	@deploy/setup/go.sh check-dashboards etcd kube-apiserver kubectl helm
 	cmake --preset $* $(CMAKE_FLAGS) >/dev/null
 	cmake --build build/$* -j$(JOBS)
 	ctest --test-dir build/$* -j2 $(if $(filter tsan,$*),-LE one_thread) --output-on-failure --no-tests=error

@@ -3,8 +3,8 @@
 # for and once for each version:
 #   go.sh TOOL...    e.g. go.sh etcd kube-apiserver; without arguments, lists the tools
 # A tool is built in a cache that outlives clones (~/.cache/muster, else build/cache), in a folder named after
-# its module's go.mod and go.sum, and what its linker is told for helm, and linked from build/tools. Says nothing
-# where all are there.
+# its module's go.mod, go.sum and sources, and what its linker is told for helm, and linked from build/tools. Says
+# nothing where all are there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -13,6 +13,7 @@ go_version=1.26.0  # the oldest that builds them all
 # The module of each tool, and the package within it.
 tools=deploy/cluster/tools
 declare -A packages=(
+  [check-dashboards]="tests/integration/chart/dashboards ."
   [coredns]="$tools/coredns github.com/coredns/coredns"
   [etcd]="$tools/etcd go.etcd.io/etcd/server/v3"
   [helm]="$tools/helm helm.sh/helm/v3/cmd/helm"
@@ -80,7 +81,8 @@ build() {
 for tool; do
   read -r module package <<<"${packages[$tool]:-}"
   [ -n "$module" ] || { echo "go.sh: no tool is called $tool; there are: $("$0" | xargs)" >&2; exit 64; }
-  digest=$({ cat "$module/go.mod" "$module/go.sum"; helm_flags "$module"; } | sha256sum | cut -c1-12)
+  digest=$({ cat "$module/go.mod" "$module/go.sum"; find "$module" -name '*.go' -exec cat {} +; helm_flags "$module"; } |
+    sha256sum | cut -c1-12)
   file=$cache/$(basename "$module")-$digest/$tool
   [ -x "$file" ] || build "$module" "$package" "$file"
   ln -sfn "$file" "build/tools/$tool"

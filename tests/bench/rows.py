@@ -21,6 +21,7 @@ from operator_large import PS, WORKERS, Large
 from operator_load import Burst, fairness, leader_loss
 from operator_many import FINISHED, LARGE, Many, large
 from operator_scale import SameCalls, Scale
+from operator_scrape import JOBS, REPLICAS, Scrape
 from slow_link import SlowLink
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
@@ -319,6 +320,11 @@ ROWS = [
     Row("operator-many-takeover", "the same: kill -9 of the leader until the next one makes a new job's pod", "s",
         "at most 20 s", Many("seconds to take over").measure, [Limit("limit", 20)],
         [Many(name) for name in ("seconds to look at all", "seconds to list")], pairs=1),
+    Row("operator-scrape", f"{JOBS:,} jobs with {JOBS * REPLICAS:,} replicas, run by KWOK: an answer of the operator's "
+        "/metrics", "MB", "at most 5 MB", Scrape("megabytes").measure, [Limit("limit", 5)],
+        [Scrape(name) for name in ("series", "peakMegabytes")], pairs=1),
+    Row("operator-scrape-time", "the same: the longest of 20 answers, a second apart", "ms", "at most 200 ms",
+        Scrape("milliseconds").measure, [Limit("limit", 200)], [Scrape("CPU ms of a scrape")], pairs=1),
     Row("large-job", f"one job of {WORKERS:,} workers, {PS} ps and a chief, pods run by KWOK: created until all are "
         "ready", "s", "at most 60 s", Large("seconds").measure, [Limit("limit", 60)],
         [Large(name) for name in ("CPU s of operator", "CPU s of API server", "CPU s of etcd", "CPU s of KWOK",

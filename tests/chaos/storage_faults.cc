@@ -8,6 +8,7 @@
 //   "hidden NAME" no file with NAME in its path can be opened to be read (ENOENT), as where a name
 //                 is not seen at once that is new
 //   "stall"       calls wait until the file says something else
+//   "slow 20"     every call takes 20 ms longer
 // It stands in for a file server, for which a test would need privileges.
 
 #include <dirent.h>
@@ -74,6 +75,12 @@ bool is_full(const char* mode, const char* path) {
   return mode[4] == 0 || (path && std::strstr(path, mode + 5));
 }
 
+// Sleeps less than a second.
+void sleep_for(int milliseconds) {
+  const timespec time{0, milliseconds * 1'000'000L};
+  syscall(SYS_nanosleep, &time, nullptr);
+}
+
 // False: the call fails, and errno says how.
 bool may_pass(Needs needs, const char* path = nullptr) {
   for (;;) {
@@ -88,10 +95,10 @@ bool may_pass(Needs needs, const char* path = nullptr) {
         errno = ENOSPC;
         return false;
       }
+      if (std::strncmp(mode, "slow ", 5) == 0) sleep_for(std::atoi(mode + 5));
       return true;
     }
-    const timespec while_{0, 10'000'000};
-    syscall(SYS_nanosleep, &while_, nullptr);
+    sleep_for(10);
   }
 }
 

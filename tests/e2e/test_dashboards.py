@@ -2,12 +2,14 @@
 
 import datetime
 import json
+import re
+import sys
 import time
 
 import jobs
 import operators
 from cluster import ROOT, condition, eventually
-from prometheus import prometheus
+from prometheus import ADDRESS, prometheus
 
 BOARDS = ROOT / "charts/muster/files/dashboards"
 VARIABLES = {"$__rate_interval": "30s", "$namespace": ".+", "$trainingjob": ".+", "$job": ".+"}
@@ -56,6 +58,11 @@ def test_each_panel_has_data_or_says_when_it_has_none(cluster, muster, namespace
                                           f'muster_job_end{{namespace="{namespace}"}}')
         assert waiting["metric"]["cause"] == "Unschedulable"
         assert (failed["metric"]["trainingjob"], failed["metric"]["exit_code"]) == ("fails", "3")
+        told = cluster("enter", sys.executable, ROOT / "deploy/monitoring/fleet_questions.py", f"http://{ADDRESS}",
+                       "--namespace", namespace, "--over", "30s")
+        print(told)
+        for job, *words in (("waits", "Unschedulable"), ("fails", "Failed", "3"), (jobs.NAME, "Running")):
+            assert re.search(rf"(?m)^  {namespace} +" + " .*".join((job, *words)), told), told
 
 
 def seconds(time):

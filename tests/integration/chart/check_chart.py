@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests of charts/muster and deploy/: what helm makes of several values, what the schema of values refuses, and that
-what is generated is current. Needs build/tools/{helm, kubectl} (deploy/setup/go.sh) and build/venv.
+what is generated is current. Needs build/tools/{check-dashboards, helm, kubectl} (deploy/setup/go.sh) and build/venv.
 """
 
 import base64
@@ -8,6 +8,7 @@ import gzip
 import json
 import re
 import sys
+import tempfile
 import unittest
 
 import yaml
@@ -366,6 +367,28 @@ class Monitoring(unittest.TestCase):
                     self.assertLessEqual(panel["gridPos"]["x"] + panel["gridPos"]["w"], 24)
                     for target in panel["targets"]:
                         self.check_query(target["expr"], panel["title"])
+
+    def test_grafana_knows_each_field_of_a_dashboard(self):
+        boards = sorted((CHART / "files/dashboards").glob("*.json"))
+        result = run(TOOLS / "check-dashboards", *boards)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        target = {"refId": "A", "datasource": {"type": "prometheus"}, "expr": "up"}
+        for panel, found in (
+            ({"type": "stat", "titel": "Jobs"}, "panels[0].Panel: unexpected field 'titel'"),
+            ({"type": "stat", "options": {"graphmode": "none"}}, "panels[0].options.Options: unexpected field 'graphmode'"),
+            ({"type": "stat", "title": 3}, "panels[0].title: json: cannot unmarshal number"),
+            ({"type": "graph"}, 'panels[0].type: expected a kind that main.go registers, found "graph"'),
+            ({"type": "stat", "targets": [{**target, "legend": "x"}]}, "panels[0].targets[0].Dataquery: unexpected field 'legend'"),
+            ({"type": "stat", "targets": [{"expr": "up"}]}, "panels[0].targets[0].datasource.type: expected prometheus"),
+            ({"title": "Jobs"}, "panels[0]: discriminator field 'type' not found"),
+        ):
+            with self.subTest(panel), tempfile.NamedTemporaryFile("w", suffix=".json") as board:
+                json.dump({**json.loads(boards[0].read_text()), "panels": [panel]}, board)
+                board.flush()
+                result = run(TOOLS / "check-dashboards", board.name)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(f"{board.name}: ", result.stderr)
+                self.assertIn(found, result.stderr)
 
     def test_no_panel_lies_on_another(self):
         for path in (CHART / "files/dashboards").glob("*.json"):
