@@ -17,7 +17,7 @@ TEST(MetricNames, AreThoseOfValidationThatTheLossHas) {
               ElementsAre("validationLoss", "validationAccuracy", "validationAuc",
                           "validationAucAt200Thresholds", "validationLogLoss",
                           "validationPrecision", "validationRecall", "validationF1"));
-  for (const compute::LossKind loss :
+  for (const compute::LossKind& loss :
        {compute::LossKind{compute::MeanSquaredError{}}, compute::LossKind{compute::Huber{}},
         compute::LossKind{compute::Poisson{}}, compute::LossKind{compute::Quantile{}}})
     EXPECT_THAT(metric_names(loss),
