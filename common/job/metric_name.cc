@@ -33,8 +33,7 @@ std::string metric_words(std::string_view metric) {
   std::string words = split(metric, ' ');
   const auto number = words.find_first_of("0123456789");
   // The number of "f1" and "r2" belongs to the letter.
-  const bool is_name = number != std::string::npos &&
-                       (number < 2 || words[number - 2] == ' ');
+  const bool is_name = number != std::string::npos && (number < 2 || words[number - 2] == ' ');
   if (number != std::string::npos && !is_name) words.insert(number, " ");
   return words;
 }

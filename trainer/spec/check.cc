@@ -235,8 +235,8 @@ class Checker {
              "another source there");
     const bool classes = loss.labels == LabelKind::classes;
     const Json& target = member(train, "target");
-    const std::string kind = string_or(
-        target, "kind", classes && !given(target, "columns") ? "class" : "number");
+    const std::string kind =
+        string_or(target, "kind", classes && !given(target, "columns") ? "class" : "number");
     return kind == "class" ? LabelKind::classes : LabelKind::floats;
   }
 

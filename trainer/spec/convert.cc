@@ -342,9 +342,8 @@ DataSource to_source_for(const compute::ModelSpec& model, const Json& value, boo
   if (auto* table = std::get_if<TableSource>(&source.kind)) {
     const Json& target = member(member(value, "table"), "target");
     if (!given(target, "kind"))
-      table->target.is_class =
-          !given(target, "columns") &&
-          compute::describe(model.loss).labels == compute::LabelKind::classes;
+      table->target.is_class = !given(target, "columns") &&
+                               compute::describe(model.loss).labels == compute::LabelKind::classes;
   }
   const auto* detector = std::get_if<compute::SsdLoss>(&model.loss);
   if (detector == nullptr) return source;

@@ -15,8 +15,9 @@ struct Programs {
   std::vector<std::filesystem::path> files;  // the dynamic linker first
   std::string digest;                        // digest of names and content
 };
-// `with_tables`: also libmuster_tables.so, if it is there, which muster-trainer opens for a job with
-// tables. Throws Unavailable, or Invalid if it cannot find out which libraries the programs need.
+// `with_tables`: also libmuster_tables.so, if it is there, which muster-trainer opens for a job
+// with tables. Throws Unavailable, or Invalid if it cannot find out which libraries the programs
+// need.
 Programs find_programs(const std::filesystem::path& muster, const std::filesystem::path& trainer,
                        bool with_tables = false);
 

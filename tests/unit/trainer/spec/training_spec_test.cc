@@ -215,9 +215,10 @@ TEST(TrainingSpec, ReadsTables) {
 }
 
 TEST(TrainingSpec, EvaluatesTablesAsTheyAreTrainedOn) {
-  const TrainingSpec spec = spec_with({{"model", "{layers: [{dense: {units: 1}}], loss: huber}"},
-                                       {"data.train", "{table: {files: a, target: {columns: [p, z]}}}"},
-                                       {"data.validation", "{table: {files: b}}"}});
+  const TrainingSpec spec =
+      spec_with({{"model", "{layers: [{dense: {units: 1}}], loss: huber}"},
+                 {"data.train", "{table: {files: a, target: {columns: [p, z]}}}"},
+                 {"data.validation", "{table: {files: b}}"}});
   EXPECT_THAT(spec.data.train.table()->target.columns, ElementsAre("p", "z"));
   EXPECT_FALSE(spec.data.train.table()->target.is_class);  // the loss decides
   EXPECT_EQ(spec.data.train.table()->trained_on, nullptr);
