@@ -155,13 +155,13 @@ TEST(MusterRunEvaluates, at_its_end_a_training_that_had_ended_early_and_would_no
 TEST(MusterRunEvaluates, by_no_metric_that_the_loss_does_not_have) {
   ScriptJob job(kBlobs);
   auto run = job.muster({"run", "job.yaml", "--directory", "run", "--set",
-                         "spec.training.earlyStopping.metric=validationMeanPrecision"});
+                         "spec.training.earlyStopping.metric=validationAveragePrecison"});
   EXPECT_EQ(run->wait(), kBadInput);
   EXPECT_THAT(run->output(),
               AllOf(HasSubstr("spec.training.earlyStopping.metric: did you mean "
                               "validationAveragePrecision? Expected one of validationLoss, "
                               "validationAccuracy, validationBalancedAccuracy, "),
-                    HasSubstr(", found \"validationMeanPrecision\"")));
+                    HasSubstr(", found \"validationAveragePrecison\"")));
   EXPECT_FALSE(fs::exists(job.directory()));
 }
 
