@@ -32,10 +32,10 @@ Verdict wait_for_the_end(const group::RendezvousClient& client,
   };
   for (;;) {
     const GroupView view = client.wait(decided, stop, kLook, group::RendezvousClient::kPatience);
-    if (view.phase() == GroupView::FINISHED) return Verdict::finished;
+    // A member that has been in no generation would try again for ever, so this comes first.
+    if (view.phase() == GroupView::FINISHED || finished_without_us()) return Verdict::finished;
     if (decided(view)) return Verdict::again;
     if (stop.stop_requested()) return Verdict::interrupted;
-    if (finished_without_us()) return Verdict::finished;
   }
 }
 
