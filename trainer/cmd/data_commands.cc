@@ -18,7 +18,7 @@ DataCommands::DataCommands(CLI::App& app)
     : data_(app.add_subcommand(
           "data", "Look at a table, have a manifest made for it, or make a data set")) {
   data_->require_subcommand(1);
-  const std::string program = app.get_name();
+  const std::string& program = app.get_name();
   describe_ = add_table_command(
       "describe", "Columns of a table, with their types, ranges, missing and different values",
       program + " data describe sales.csv");
