@@ -16,6 +16,7 @@ import on_cluster
 import operators
 import scale
 import scaling
+import tables
 from collective import AllReduce, WIDE
 from operator_large import PS, WORKERS, Large
 from operator_load import Burst, fairness, leader_loss
@@ -195,6 +196,29 @@ def all_reduce(megabytes):
             [AllReduce("with the log that an update keeps", "shm-logged", megabytes)])]
 
 
+def tables_rows():
+    inputs = [
+        Row(f"criteo-input-{ending}", f"500,000 rows of Criteo's shape, {ending}, to batches: 13 logarithms, 26 "
+            "categories as 11 inputs each; one thread", "samples per CPU s", "0.8 of pyarrow",
+            tables.Input(ending).measure, [tables.Input(ending, "pyarrow")],
+            [tables.Input(ending, by) for by in beside])
+        for ending, beside in (("csv", ["pandas", "tensorflow"]), ("parquet", ["pandas"]))]
+    suggested = [
+        Row(f"table-suggest-{table}", f"what `muster data suggest` writes for {table}, five-fold, five times", measure,
+            "no worse by more than 0.01", tables.Suggested(table, True).measure, [tables.Suggested(table, False)],
+            pairs=1)
+        for table, measure in (("breast_cancer", "AUC"), ("wine", "accuracy"), ("diabetes", "R2"))]
+    return [
+        *inputs,
+        Row("table-step", "30 numbers, 128-64-1, Adam, batch 256, from a Parquet file, one process", "steps/s",
+            "4 x PyTorch", tables.steps_per_second,
+            [Peer(f"PyTorch, {threads} threads", ["torch_table.py", "--threads", threads]) for threads in (1, 2)]),
+        Row("table-memory", "30 numbers, a Parquet file of 483 MB, cache: false: peak of the trainer's own memory",
+            "MB", "at most a quarter of the file", tables.peak_megabytes,
+            [Limit("limit", tables.MEMORY_BOUND / 1e6)], pairs=1),
+        *suggested]
+
+
 ROWS = [
     Row("mlp-single", "784-256-256-10, Adam, batch 32, MNIST, one process", "steps/s",
         "5 x PyTorch, 10 x Keras fit", adam("mnist-mlp", muster.idx("train", take=50000), 30000), torches("mnist"),
@@ -222,6 +246,7 @@ ROWS = [
         [torch_images("compile", "--classification")]),
     Row("input", "JPEG 640x480 decoded, cropped around objects, resized to 300x300, mirrored: one thread", "images/s",
         "1.2 x tf.data", decoded, [Peer("tf.data", ["tf_input.py", INPUT], "imagesPerSecond")]),
+    *tables_rows(),
     Row("accuracy-single", "mnist-mlp, 2 epochs, one process", "test accuracy", "0.965",
         accuracy(*ALONE), [KERAS_ACCURACY], pairs=1),
     Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",

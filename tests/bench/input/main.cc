@@ -1,13 +1,18 @@
-// Images a second that one thread decodes and augments, as training a detector does:
-// `bench_input FILES LABEL_MAP`, a pattern of TFRecords and their label map. It prints a line of
-// JSON.
+// What one thread makes of files, as a line of JSON:
+// `bench_input FILES LABEL_MAP`: images a second that are decoded and augmented, as training a
+// detector does, of a pattern of TFRecords and their label map.
+// `bench_input SOURCE`: samples for each CPU second from the opening of a table to the last batch
+// of its first epoch. SOURCE is data.train as JSON.
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "common/documents/json.h"
+#include "trainer/data/batches/batcher.h"
 #include "trainer/data/sources/source.h"
 #include "trainer/spec/data_source.h"
 
@@ -46,16 +51,38 @@ void measure(const char* files, const char* label_map) {
   std::printf("{\"imagesPerSecond\": %.2f}\n", static_cast<double>(done) / seconds);
 }
 
+double cpu_seconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+void measure_table(const char* source) {
+  const double begin = cpu_seconds_now();
+  const auto dataset = open_dataset(spec::to_source(Json::parse(source), false));
+  constexpr int64_t kRows = 256;
+  Batcher batcher(*dataset, kRows);
+  BatchBuffer buffer(*dataset, kRows);
+  uint64_t done = 0;
+  for (uint64_t number = 0; done < dataset->size(); ++number)
+    done += static_cast<uint64_t>(batcher.fill(buffer, 0, number).rows);
+  std::printf("{\"samplesPerSecond\": %.1f}\n",
+              static_cast<double>(done) / (cpu_seconds_now() - begin));
+}
+
 }  // namespace
 }  // namespace muster::data
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: bench_input FILES LABEL_MAP\n");
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: bench_input FILES LABEL_MAP, or bench_input SOURCE\n");
     return 64;
   }
   try {
-    muster::data::measure(argv[1], argv[2]);
+    if (argc == 2)
+      muster::data::measure_table(argv[1]);
+    else
+      muster::data::measure(argv[1], argv[2]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_input: %s\n", error.what());
     return 1;

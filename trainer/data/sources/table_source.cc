@@ -181,6 +181,7 @@ class ChosenRows {
   uint64_t count() const { return count_; }
   std::vector<PlacedRow> of(const RawRows& rows) const {
     std::vector<PlacedRow> placed;
+    placed.reserve(rows.count);
     for (uint64_t row = 0; row < rows.count; ++row)
       if (const uint32_t sample = samples_[rows.first + row]; sample != kNone)
         placed.push_back({row, sample});
@@ -336,6 +337,7 @@ Samples read_table(const spec::DataSource& source, StorageKind storage) {
     return read_table_parts(
         source, selected_parts(index.rows_of_files, Selection::of(source), table.name()), storage);
   Samples samples = read_samples(source, ChosenRows(source, index.facts.samples), storage);
+  close_tables();
   samples.origins = {{0, table.name() + ", in another order", 0}};
   return samples;
 }
@@ -344,6 +346,7 @@ Samples read_table_parts(const spec::DataSource& source, const std::vector<FileP
                          StorageKind storage) {
   const TableIndex& index = read_table_index(source);
   Samples samples = read_samples(source, ChosenRows(parts, index.rows_of_files), storage);
+  close_tables();
   const std::vector<fs::path> files = table_files(table_of(source));
   uint64_t begin = 0;
   for (const FilePart& part : parts) {

@@ -33,16 +33,19 @@ void count_values(const RawColumn& raw, std::span<const uint64_t> chosen,
   }
 }
 
-// Returns the values that were counted, by falling frequency; the order of the texts decides
-// between values that are equally frequent.
+// Returns the values that were counted, at most so many, by falling frequency; the order of the
+// texts decides between values that are equally frequent.
 std::vector<std::string> by_frequency(const std::vector<uint64_t>& counts,
-                                      const std::vector<std::string>& values) {
+                                      const std::vector<std::string>& values,
+                                      size_t most = std::numeric_limits<size_t>::max()) {
   std::vector<size_t> order;
   for (size_t value = 0; value < counts.size(); ++value)
     if (counts[value] > 0) order.push_back(value);
-  std::ranges::sort(order, [&](size_t a, size_t b) {
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(most, order.size()));
+  std::ranges::partial_sort(order, end, [&](size_t a, size_t b) {
     return counts[a] != counts[b] ? counts[a] > counts[b] : values[a] < values[b];
   });
+  order.erase(end, order.end());
   std::vector<std::string> sorted;
   for (const size_t value : order) sorted.push_back(values[value]);
   return sorted;
@@ -178,9 +181,8 @@ void Preparing::finish(Column& column) {
   if (prepared.is_category()) {
     prepared.hash_buckets = static_cast<uint64_t>(feature.hash_buckets);
     if (prepared.hash_buckets > 0) return;
-    prepared.values = by_frequency(column.counts, column.values);
-    const auto most = static_cast<size_t>(feature.most_values);
-    if (prepared.values.size() > most) prepared.values.resize(most);
+    prepared.values =
+        by_frequency(column.counts, column.values, static_cast<size_t>(feature.most_values));
     prepared.spare_values = static_cast<uint64_t>(feature.spare_values);
     return;
   }

@@ -7,10 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <system_error>
+#include <unordered_map>
+#include <utility>
 
 #include "common/error.h"
 #include "common/text/listed.h"
 #include "common/text/nearest.h"
+#include "common/threads/mutex.h"
 #include "trainer/records/file_pattern.h"
 
 namespace muster::data {
@@ -84,6 +87,18 @@ class Places {
   std::unordered_map<std::string_view, std::vector<size_t>> places_;
 };
 
+using Files = std::vector<std::shared_ptr<const TableFile>>;
+
+// Exchanges the files that the last reader has left open, so that one reader at a time has them.
+Files exchange_left_open(Files files) {
+  static Mutex mutex;
+  // Never destroyed, since at the end of the process Arrow is gone before.
+  static Files* const left = new Files;
+  const MutexLock lock(mutex);
+  std::swap(*left, files);
+  return files;
+}
+
 }  // namespace
 
 const RawColumn& RawRows::column(const std::string& name) const {
@@ -98,7 +113,10 @@ void RawRows::refuse(uint64_t row, const std::string& column, const std::string&
 }
 
 RawReader::RawReader(const spec::TableSource& source, Wanted wanted)
-    : wanted_(std::move(wanted)), files_(table_files(source)), opened_(files_.size()) {
+    : wanted_(std::move(wanted)),
+      files_(table_files(source)),
+      opened_(files_.size()),
+      left_(exchange_left_open({})) {
   rows_.format = source.format;
   const auto file = open(0);
   const Places places(*file);
@@ -124,12 +142,29 @@ RawReader::RawReader(const spec::TableSource& source, Wanted wanted)
 
 std::shared_ptr<const TableFile> RawReader::open(size_t file) {
   if (opened_[file] != nullptr) return opened_[file];
-  auto opened = std::make_shared<TableFile>(files_[file], rows_.format, texts());
+  if (last_ != nullptr && last_->path() == files_[file]) return last_;
+  last_.reset();  // two large files in memory would be one too many
+  auto opened = last_ = take_or_open(file);
   std::error_code error;
   const uint64_t bytes = fs::file_size(files_[file], error);
   if (error || opened_bytes_ + bytes > kMostBytesOpen) return opened;
   opened_bytes_ += bytes;
   return opened_[file] = std::move(opened);
+}
+
+std::shared_ptr<const TableFile> RawReader::take_or_open(size_t file) {
+  const std::vector<std::string> wanted = texts();
+  for (auto& left : left_)
+    if (left != nullptr && left->is(files_[file], rows_.format, wanted)) return std::move(left);
+  left_.clear();
+  return std::make_shared<TableFile>(files_[file], rows_.format, wanted);
+}
+
+RawReader::~RawReader() {
+  std::erase(opened_, nullptr);
+  if (last_ != nullptr && std::ranges::find(opened_, last_) == opened_.end())
+    opened_.push_back(std::move(last_));
+  exchange_left_open(std::move(opened_));
 }
 
 // Returns the columns that are known to be texts, so that the cells are as the file has them.
@@ -301,12 +336,8 @@ void RawReader::require_no_numbers(const RawColumn& column, const tables::Texts&
 void RawReader::number_texts(size_t number, tables::Texts texts) {
   RawColumn& column = rows_.columns[number];
   std::vector<int32_t> numbers;
-  for (std::string& text : texts.values) {
-    const auto next = static_cast<int32_t>(column.values.size());
-    const auto [at, is_new] = known_[number].try_emplace(text, next);
-    if (is_new) column.values.push_back(std::move(text));
-    numbers.push_back(at->second);
-  }
+  for (const std::string& text : texts.values)
+    numbers.push_back(known_[number].number(text, column.values));
   column.cells = std::move(texts.cells);
   for (int32_t& cell : column.cells)
     if (cell >= 0) cell = numbers[static_cast<size_t>(cell)];
@@ -327,6 +358,10 @@ std::vector<fs::path> table_files(const spec::TableSource& source) {
   for (const fs::path& pattern : source.files)
     for (fs::path& file : records::expand(pattern.string())) files.push_back(std::move(file));
   return files;
+}
+
+void close_tables() {
+  exchange_left_open({});
 }
 
 RawRows read_all(const spec::TableSource& source, const Wanted& wanted) {

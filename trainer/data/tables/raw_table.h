@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "trainer/data/tables/table_file.h"
 #include "trainer/spec/data_source.h"
+#include "trainer/tables/text_numbers.h"
 
 namespace muster::data {
 
@@ -71,6 +71,10 @@ class RawReader {
  public:
   // Looks at the first file to decide the columns.
   RawReader(const spec::TableSource& source, Wanted wanted);
+  // Leaves its files open for the next reader.
+  ~RawReader();
+  RawReader(const RawReader&) = delete;
+  RawReader& operator=(const RawReader&) = delete;
 
   const std::vector<std::filesystem::path>& files() const { return files_; }
   // Opens every file.
@@ -80,6 +84,7 @@ class RawReader {
 
  private:
   std::shared_ptr<const TableFile> open(size_t file);
+  std::shared_ptr<const TableFile> take_or_open(size_t file);
   std::vector<std::string> texts() const;
   void read_column(const TableFile& file, size_t block, size_t place, size_t number);
   void read_numbers(const TableFile& file, size_t block, size_t place, RawColumn& column);
@@ -93,14 +98,21 @@ class RawReader {
 
   const Wanted wanted_;
   const std::vector<std::filesystem::path> files_;
-  // Files that stay open, since reading them again would cost more than the memory that they take.
+  // Files that stay open, since reading them again would cost more than the memory that they take:
+  // small ones, and the last one.
   std::vector<std::shared_ptr<const TableFile>> opened_;
   uint64_t opened_bytes_ = 0;
+  std::shared_ptr<const TableFile> last_;
+  // What the reader before this one has left open.
+  std::vector<std::shared_ptr<const TableFile>> left_;
   RawRows rows_;
   // By column: whether the manifest, a model or earlier rows say what its cells are.
   std::vector<bool> declared_;
-  std::vector<std::unordered_map<std::string, int32_t>> known_;  // by column: numbers of texts
+  std::vector<tables::TextNumbers> known_;  // by column: numbers of texts
 };
+
+// Closes the files that the last reader has left open.
+void close_tables();
 
 // Reads all rows into memory.
 RawRows read_all(const spec::TableSource& source, const Wanted& wanted);

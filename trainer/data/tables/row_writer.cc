@@ -64,9 +64,16 @@ void RowWriter::find_places(const RawColumn& raw, Places& places, int32_t other,
 
 void RowWriter::write_inputs(const RawRows& rows, std::span<const PlacedRow> placed,
                              float* inputs) {
-  for (size_t i = 0; i < preparation_.columns.size(); ++i) {
-    write_column(i, rows, placed, inputs);
-    inputs += preparation_.columns[i].inputs();
+  // So few rows at a time that their inputs stay in a core's cache while all columns are written.
+  constexpr size_t kTogether = 64;
+  while (!placed.empty()) {
+    const auto few = placed.first(std::min(kTogether, placed.size()));
+    float* to = inputs;
+    for (size_t i = 0; i < preparation_.columns.size(); ++i) {
+      write_column(i, rows, few, to);
+      to += preparation_.columns[i].inputs();
+    }
+    placed = placed.subspan(few.size());
   }
 }
 

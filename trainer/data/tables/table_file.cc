@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 
 #include "common/error.h"
 #include "common/system/file.h"
@@ -119,6 +120,13 @@ std::string format_by_ending(const fs::path& file) {
   return ending == ".arrow" || ending == ".feather" ? "arrow" : "";
 }
 
+// Returns the file's size and time.
+std::string version_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return fmt::format("{} {}", size, fs::last_write_time(file, error).time_since_epoch().count());
+}
+
 // Calls `read`, and names the file if a part of it cannot be read.
 template <typename Read>
 auto named(const fs::path& file, Read read) {
@@ -147,7 +155,7 @@ std::string format_name(const fs::path& file, const spec::TableFormat& format) {
 
 TableFile::TableFile(fs::path file, const spec::TableFormat& format,
                      const std::vector<std::string>& texts)
-    : path_(std::move(file)) {
+    : path_(std::move(file)), format_(format), texts_(texts), version_(version_of(path_)) {
   tables::ReadOptions options;
   options.format = format_name(path_, format);
   options.decimal = format.decimal;
@@ -175,6 +183,24 @@ TableFile::TableFile(fs::path file, const spec::TableFormat& format,
     throw Invalid((error.row < 0 ? path_.string()
                                  : place_of_row(path_, format, static_cast<uint64_t>(error.row))) +
                   ": " + error.text);
+}
+
+bool TableFile::is(const fs::path& file, const spec::TableFormat& format,
+                   const std::vector<std::string>& texts) const {
+  const auto fields = [](const spec::TableFormat& of) {
+    return std::tie(of.name, of.separator, of.decimal, of.header);
+  };
+  if (file != path_ || fields(format) != fields(format_) || version_of(path_) != version_)
+    return false;
+  // A column of CSV is text if somebody says so, or if its cells do.
+  const auto names = [&](const std::string& name) {
+    return std::ranges::find(texts, name) != texts.end();
+  };
+  return format_name(path_, format_) != "csv" ||
+         (std::ranges::all_of(texts_, names) &&
+          std::ranges::all_of(columns(), [&](const tables::ColumnInfo& column) {
+            return column.kind == tables::CellKind::text || !names(column.name);
+          }));
 }
 
 uint64_t TableFile::rows() const {

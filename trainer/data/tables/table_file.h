@@ -27,6 +27,9 @@ class TableFile {
             const std::vector<std::string>& texts = {});
 
   const std::filesystem::path& path() const { return path_; }
+  // Whether opening this file now would give the same cells.
+  bool is(const std::filesystem::path& file, const spec::TableFormat& format,
+          const std::vector<std::string>& texts) const;
   const std::vector<tables::ColumnInfo>& columns() const { return table_->columns(); }
   const std::vector<uint64_t>& rows_of_blocks() const { return table_->rows_of_blocks(); }
   uint64_t rows() const;
@@ -37,6 +40,9 @@ class TableFile {
 
  private:
   const std::filesystem::path path_;
+  const spec::TableFormat format_;
+  const std::vector<std::string> texts_;
+  const std::string version_;  // changes when the file does
   std::unique_ptr<const tables::Table> table_;
 };
 

@@ -22,7 +22,8 @@
 #include <limits>
 #include <stdexcept>
 #include <string_view>
-#include <unordered_map>
+
+#include "trainer/tables/text_numbers.h"
 
 namespace muster::tables {
 namespace {
@@ -235,47 +236,50 @@ class TextReader {
       return;
     }
     const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
-    std::vector<int32_t> numbers(static_cast<size_t>(coded.dictionary()->length()), kUnseen);
+    if (coded.dictionary()->data() != dictionary_) {
+      dictionary_ = coded.dictionary()->data();
+      of_dictionary_.assign(static_cast<size_t>(dictionary_->length), kUnseen);
+    }
+    const int32_t* const indices =
+        coded.indices()->type_id() == Type::INT32
+            ? static_cast<const arrow::Int32Array&>(*coded.indices()).raw_values()
+            : nullptr;
     for (int64_t row = 0; row < array.length(); ++row) {
       if (array.IsNull(row)) {
         result_.cells.push_back(-1);
         continue;
       }
-      const int64_t index = coded.GetValueIndex(row);
-      int32_t& known = numbers[static_cast<size_t>(index)];
+      const int64_t index = indices == nullptr ? coded.GetValueIndex(row) : indices[row];
+      int32_t& known = of_dictionary_[static_cast<size_t>(index)];
       if (known == kUnseen) known = number(*coded.dictionary(), index);
       result_.cells.push_back(known);
     }
   }
-  Texts take() {
-    result_.values.resize(known_.size());
-    for (auto& [text, number] : known_) result_.values[static_cast<size_t>(number)] = text;
-    return std::move(result_);
-  }
+  Texts take() { return std::move(result_); }
 
  private:
   static constexpr int32_t kUnseen = -2;
 
   int32_t number(const Array& array, int64_t row) {
     if (array.IsNull(row)) return -1;
-    return known_.try_emplace(text_of(array, row), static_cast<int32_t>(known_.size()))
-        .first->second;
-  }
-  static std::string text_of(const Array& array, int64_t row) {
     switch (array.type_id()) {
       case Type::STRING:
-        return static_cast<const arrow::StringArray&>(array).GetString(row);
+        return number(static_cast<const arrow::StringArray&>(array).GetView(row));
       case Type::LARGE_STRING:
-        return static_cast<const arrow::LargeStringArray&>(array).GetString(row);
+        return number(static_cast<const arrow::LargeStringArray&>(array).GetView(row));
       case Type::STRING_VIEW:
-        return std::string(static_cast<const arrow::StringViewArray&>(array).GetView(row));
+        return number(static_cast<const arrow::StringViewArray&>(array).GetView(row));
       default:
-        return array.GetScalar(row).ValueOrDie()->ToString();
+        return number(array.GetScalar(row).ValueOrDie()->ToString());
     }
   }
+  int32_t number(std::string_view text) { return numbers_.number(text, result_.values); }
 
   Texts result_;
-  std::unordered_map<std::string, int32_t> known_;
+  TextNumbers numbers_;
+  // The last dictionary, and the number of each of its texts that was seen.
+  std::shared_ptr<arrow::ArrayData> dictionary_;
+  std::vector<int32_t> of_dictionary_;
 };
 
 // Calls `each` with the array of all entries, and the numbers of entries of each list.
@@ -471,11 +475,16 @@ Opened open_csv(const std::string& path, const ReadOptions& options, ReadError& 
   auto convert = arrow::csv::ConvertOptions::Defaults();
   convert.decimal_point = options.decimal;
   convert.strings_can_be_null = true;
+  // Texts are kept as numbers of different texts, which takes less memory and time.
+  convert.auto_dict_encode = true;
+  convert.auto_dict_max_cardinality = std::numeric_limits<int32_t>::max();
   for (const std::string& name : options.texts)
-    convert.column_types[options.header ? name : generated_name(name)] = arrow::utf8();
+    convert.column_types[options.header ? name : generated_name(name)] =
+        arrow::dictionary(arrow::int32(), arrow::utf8());
   ARROW_ASSIGN_OR_RAISE(auto reader, arrow::csv::TableReader::Make(arrow::io::default_io_context(),
                                                                    input, read, parse, convert));
   ARROW_ASSIGN_OR_RAISE(auto table, reader->Read());
+  ARROW_ASSIGN_OR_RAISE(table, arrow::DictionaryUnifier::UnifyTable(*table));
   if (!options.header) {
     std::vector<std::string> names;
     for (int i = 1; i <= table->num_columns(); ++i) names.push_back("column" + std::to_string(i));

@@ -1,6 +1,8 @@
 #include "trainer/data/tables/raw_table.h"
 
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 
 #include "gmock/gmock.h"
 #include "tests/unit/common/error_of.h"
@@ -57,6 +59,56 @@ std::vector<std::string> texts(const RawColumn& column) {
   for (const int32_t cell : column.cells)
     texts.push_back(cell < 0 ? "(none)" : column.values[static_cast<size_t>(cell)]);
   return texts;
+}
+
+// Writes a file over another one, whose time of the last change it keeps.
+void rewrite(const TestFolder& folder, const std::filesystem::path& file, const std::string& text,
+             std::chrono::seconds later) {
+  const auto time = std::filesystem::last_write_time(file);
+  folder.write(file.filename().string(), text);
+  std::filesystem::last_write_time(file, time + later);
+}
+
+TEST(RawTable, ReadsAFileOnceForReadersThatFollowEachOther) {
+  const TestFolder folder;
+  const auto file = folder.write("a.csv", "age,name\n1,x\n");
+  EXPECT_THAT(read(files({file})).columns[0].numbers, ElementsAre(1));
+  // Only who reads the file anew sees the other number.
+  rewrite(folder, file, "age,name\n2,x\n", std::chrono::seconds(0));
+  EXPECT_THAT(read(files({file})).columns[0].numbers, ElementsAre(1));
+  EXPECT_THAT(texts(read(files({file}), {{"name", FeatureKind::category}}).columns[0]),
+              ElementsAre("x"));
+  EXPECT_THAT(read(files({file}), {{"age", FeatureKind::number}}).columns[0].numbers,
+              ElementsAre(1));
+  close_tables();
+  EXPECT_THAT(read(files({file})).columns[0].numbers, ElementsAre(2));
+}
+
+TEST(RawTable, ReadsAFileAgainThatHasChangedOrIsReadInAnotherWay) {
+  const TestFolder folder;
+  const auto file = folder.write("a.csv", "age,name\n01,x\n");
+  EXPECT_THAT(read(files({file})).columns[0].numbers, ElementsAre(1));
+  EXPECT_THAT(texts(read(files({file}), {{"age", FeatureKind::category}}).columns[0]),
+              ElementsAre("01"));
+  EXPECT_THAT(read(files({file})).columns[0].numbers, ElementsAre(1));
+  rewrite(folder, file, "age,name\n03,x\n", std::chrono::seconds(1));
+  EXPECT_THAT(read(files({file})).columns[0].numbers, ElementsAre(3));
+  spec::TableSource other = files({file});
+  other.format.header = false;
+  EXPECT_THAT(texts(read(other, {{"column2", std::nullopt}}).columns[0]), ElementsAre("name", "x"));
+}
+
+TEST(RawTable, NumbersManyDifferentTexts) {
+  const TestFolder folder;
+  std::string csv = "name\n";
+  for (int i = 0; i < 1000; ++i) csv += "n" + std::to_string(i % 500) + "\n";
+  const RawRows table = read(files({folder.write("a.csv", csv)}));
+  const RawColumn& column = table.columns[0];
+  ASSERT_EQ(column.values.size(), 500u);
+  for (size_t row = 0; row < 1000; ++row) {
+    EXPECT_EQ(column.cells[row], static_cast<int32_t>(row % 500));
+    EXPECT_EQ(column.values[row % 500], "n" + std::to_string(row % 500));
+  }
 }
 
 TEST(RawTable, FindsTheTypesOfCsv) {
