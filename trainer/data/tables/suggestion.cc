@@ -223,8 +223,9 @@ Suggestion suggest(const std::filesystem::path& file, const std::string& named,
   spec::TableSource source;
   source.files = {file};
   source.format = format;
-  // It names a missing column.
-  RawReader(source, {.all = false, .columns = {{target, FeatureKind::category}}});
+  // The constructor refuses a column that is missing, and names those that are there.
+  const RawReader names_missing(source,
+                                {.all = false, .columns = {{target, FeatureKind::category}}});
   const TableSummary summary = summarize(file, format);
   const ColumnSummary& last =
       *std::ranges::find(summary.columns, target, [](const auto& c) { return c.info.name; });
