@@ -9,6 +9,7 @@
 #include "common/exit_code.h"
 #include "trainer/compute/check_batch.h"
 #include "trainer/compute/cpu/program/normalized_value.h"
+#include "trainer/compute/loss.h"
 
 namespace muster::compute::cpu {
 namespace {

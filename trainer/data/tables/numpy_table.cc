@@ -267,12 +267,13 @@ class NumpyTable : public tables::Table {
   }
 
   tables::Texts read_texts(size_t /*block*/, size_t column) const override {
-    const auto& [array, place] = places_[column];
+    const auto& [number_of_array, place] = places_[column];
+    const auto& array = arrays_[number_of_array];
     tables::Texts texts;
     std::unordered_map<std::string, int32_t> known;
     for (uint64_t row = 0; row < rows(); ++row) {
-      const std::string text = with_cell(arrays_[array], row, place, [&](auto number) {
-        if (arrays_[array].type == 'b') return std::string(number != 0 ? "true" : "false");
+      const std::string text = with_cell(array, row, place, [&](auto number) {
+        if (array.type == 'b') return std::string(number != 0 ? "true" : "false");
         if constexpr (std::is_same_v<decltype(number), double>)
           if (std::isnan(number)) return std::string();
         return fmt::format("{}", number);
