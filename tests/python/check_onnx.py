@@ -1,6 +1,7 @@
 """Runs the models that tests/integration/onnx/write_models exports as ONNX with onnxruntime, and compares the
 outputs with those of `muster-trainer predict` for the same pictures. Run by ctest as onnx_python."""
 
+import csv
 import json
 import pathlib
 import re
@@ -111,6 +112,117 @@ def check_detector(trainer, folder, name):
     assert abs(first - second) > TOLERANCE, "the detector says the same of all pictures"
 
 
+TABLE = """
+model: {{layers: [{{dense: {{units: 8, activation: relu}}}}, {{dense: {{units: {units}}}}}], loss: {loss}{options}}}
+data:
+  train:
+    table:
+      files: rows.csv
+      features:
+        - {{columns: [plain, gap], missing: flag, least: -1.5, most: 2.5}}
+        - {{columns: [small], transform: minMax, missing: constant, constant: 0.25}}
+        - {{columns: [large], transform: log}}
+        - {{columns: [parts], transform: buckets, buckets: 5, missing: flag}}
+        - {{columns: [vector], kind: vector}}
+        - {{columns: [vector parts], kind: vector, transform: buckets, buckets: 3}}
+        - {{columns: [colour], kind: category, mostValues: 3, spareValues: 2}}
+        - {{columns: [nothing], kind: category, mostValues: 3}}
+        - {{columns: [hashed], kind: category, hashBuckets: 4}}
+      target: {target}
+epochs: 3
+"""
+ROWS = 200
+
+
+def table_rows():
+    """Columns of raw cells: numbers with NaN, texts with empty ones, lists of numbers."""
+    random = np.random.default_rng(3)
+    gaps = lambda numbers: np.where(random.random(ROWS) < 0.1, np.nan, numbers)
+    texts = lambda *names: random.choice(names, ROWS)
+    return {
+        "plain": random.normal(size=ROWS).round(3),
+        "gap": gaps(random.normal(1e6, 3, ROWS)),
+        "small": gaps(random.normal(size=ROWS).round(3)),
+        "large": gaps(np.exp(random.normal(0, 5, ROWS)) * random.choice([1, -1], ROWS)),
+        "parts": gaps(random.normal(size=ROWS).round(1)),
+        "vector": random.normal(size=(ROWS, 3)).round(3),
+        "vector parts": random.normal(size=(ROWS, 2)).round(1),
+        "colour": texts("red", "blue", "grün", "rare, \"quoted\"", "other", ""),
+        "nothing": texts(""),
+        "hashed": texts("a", "b", ""),
+        "y": random.normal(20, 3, ROWS).round(3),
+        "z": np.exp(random.normal(0, 2, ROWS)),
+        "kind": texts("x", "y", "z"),
+    }
+
+
+def write_table(path, columns):
+    def cell(value):
+        if isinstance(value, np.ndarray):
+            return " ".join(map(repr, value.tolist()))
+        return "" if isinstance(value, float) and np.isnan(value) else value
+
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in range(ROWS):
+            writer.writerow([cell(values[row]) for values in columns.values()])
+
+
+def fnv(text):
+    number = 0xCBF29CE484222325
+    for byte in text.encode():
+        number = (number ^ byte) * 0x100000001B3 % 2**64
+    return number
+
+
+def check_table(trainer, folder, name, settings, output):
+    """The exported model takes raw cells, and says what `predict` says of the same rows."""
+    job, columns = folder / name, table_rows()
+    job.mkdir()
+    write_table(job / "rows.csv", columns)
+    (job / "training.yaml").write_text(TABLE.format(**settings))
+    training = [trainer, "--standalone", job / "training.yaml", "--storage", job]
+    done = subprocess.run(training, check=True, timeout=60, stderr=subprocess.PIPE, text=True)
+    assert "takes the 4 inputs of the column hashed as numbers" in done.stderr, done.stderr
+    model = onnxruntime.InferenceSession(job / "model/model.onnx", providers=["CPUExecutionProvider"])
+    inputs = {}
+    for wanted in model.get_inputs():
+        cells = columns[wanted.name]
+        if wanted.name == "hashed":
+            inputs[wanted.name] = np.eye(4, dtype=np.float32)[[fnv(text) % 4 for text in cells]]
+        elif wanted.type == "tensor(string)":
+            inputs[wanted.name] = cells.astype(object).reshape(ROWS, 1)
+        else:
+            inputs[wanted.name] = cells.astype(np.float64).reshape(ROWS, -1)
+    (found,) = model.run([output], inputs)
+    predicting = [trainer, "predict", "--checkpoint", job / "model", job / "rows.csv"]
+    done = subprocess.run(predicting, check=True, timeout=60, stdout=subprocess.PIPE, text=True)
+    rows = list(csv.reader(done.stdout.splitlines()))
+    wanted = np.array([row[-found.shape[1] :] for row in rows[1:]], dtype=np.float64)
+    np.testing.assert_allclose(found, wanted, rtol=TOLERANCE, atol=TOLERANCE, err_msg=name)
+    assert np.ptp(found, axis=0).max() > 10 * TOLERANCE, f"{name} says the same of all rows"
+    return rows[0]
+
+
+def check_tables(trainer, folder):
+    check_table(
+        trainer,
+        folder,
+        "classes",
+        {"units": 3, "loss": "softmaxCrossEntropy", "options": "", "target": "{column: kind}"},
+        "probabilities",
+    )
+    numbers = {"units": 2, "options": "", "loss": "meanSquaredError"}
+    for transform in ("standardize", "log"):
+        target = f"{{columns: [y, z], transform: {transform}}}"
+        check_table(trainer, folder, transform, {**numbers, "target": target}, "outputs")
+    quantiles = {"units": 4, "loss": "quantile", "options": ", lossOptions: {quantiles: [0.1, 0.9]}"}
+    target = "{columns: [y, z], transform: standardize}"
+    names = check_table(trainer, folder, "quantiles", {**quantiles, "target": target}, "outputs")
+    assert names[1:] == [f"quantile {q} of {t}" for q in (0.1, 0.9) for t in ("y", "z")], names
+
+
 def main():
     writer, trainer = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="muster-onnx-") as name:
@@ -121,6 +233,7 @@ def main():
         check_resizing(trainer, folder, "mobilenet-v1")
         for model in DETECTORS:
             check_detector(trainer, folder, model)
+        check_tables(trainer, folder)
     print("onnxruntime's outputs are those of muster-trainer predict")
 
 

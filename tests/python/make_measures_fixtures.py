@@ -78,6 +78,34 @@ def numbers(rng, width, loss):
                          "r2": metrics.r2_score(targets, predictions)}}
 
 
+def average_precision(relevant, order, at):
+    """Of the ordered rows, as in the documentation: the mean of the precisions at the relevant rows."""
+    found, total = 0, 0.0
+    for place, row in enumerate(order[:at], 1):
+        if relevant[row]:
+            found += 1
+            total += found / place
+    return total / min(at, int(relevant.sum()))
+
+
+def ranking(rng, grades, at):
+    groups = rng.integers(0, 12, ROWS)
+    # Some outputs are equal, and the groups 0 and 1 have no relevant rows.
+    outputs = rng.normal(0, 2, (ROWS, 1)).round(grades).astype(np.float32)
+    targets = rng.integers(0, grades + 1, (ROWS, 1)) * (groups > 1)[:, None]
+    each = []
+    for group in np.unique(groups):
+        scores, gains = outputs[groups == group, 0], targets[groups == group, 0]
+        if gains.max() == 0:
+            continue
+        order = np.argsort(-scores, kind="stable")
+        each.append([metrics.ndcg_score([gains], [scores], k=at), average_precision(gains > 0, order, at),
+                     float((gains[order[:at]] > 0).any())])
+    means = np.mean(each, axis=0)
+    return {"outputs": outputs.tolist(), "targets": targets.astype(float).tolist(), "groups": groups.tolist(),
+            "expected": {"ndcg": means[0], "meanAveragePrecision": means[1], "hitRate": means[2]}}
+
+
 def main():
     rng = np.random.default_rng(1)
     cases = {"decisions": ("binaryCrossEntropy", {}, decisions(rng, 1, {})),
@@ -86,7 +114,9 @@ def main():
              "five-classes": ("softmaxCrossEntropy", {}, classes(rng, 5)),
              "numbers": ("meanSquaredError", {}, numbers(rng, 1, "meanSquaredError")),
              "two-numbers": ("huber", {}, numbers(rng, 2, "huber")),
-             "counts": ("poisson", {}, numbers(rng, 1, "poisson"))}
+             "counts": ("poisson", {}, numbers(rng, 1, "poisson")),
+             "ranked-clicks": ("binaryCrossEntropy", {"at": 3}, ranking(rng, 1, 3)),
+             "ranked-grades": ("meanSquaredError", {"at": 5}, ranking(rng, 2, 5))}
     for name, (loss, settings, case) in cases.items():
         text = json.dumps({"loss": loss, **settings, **case}, default=float)
         (ROOT / "tests/fixtures/measures" / (name + ".json")).write_text(text.replace(', "', ',\n "') + "\n")

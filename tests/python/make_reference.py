@@ -147,6 +147,9 @@ def reference(schema):
     training = spec["properties"]["training"]
     model = training["properties"]["model"]["properties"]["layers"]["items"]
     sources = training["properties"]["data"]["properties"]
+    of_table = sources["train"]["properties"]["table"]["properties"]
+    for name, field in sources["validation"]["properties"]["table"]["properties"].items():
+        of_table.setdefault(name, field)  # what only evaluations have
     roles = spec["properties"]["replicaSpecs"]["properties"]
     metrics = metrics_of(training["properties"]["earlyStopping"]["properties"]["metric"])
     return (INTRODUCTION

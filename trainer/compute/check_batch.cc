@@ -16,6 +16,9 @@ void check_batch(const Batch& batch, const Graph& graph, int64_t max_rows, bool 
                   " rows and " + std::to_string(batch.features.size()) + " features");
   }
   if (!with_targets) return;
+  if (!batch.weights.empty() && batch.weights.size() < rows)
+    throw Invalid("batch: expected a weight for each of " + std::to_string(rows) + " rows, found " +
+                  std::to_string(batch.weights.size()));
   if (describe(graph.loss).labels != LabelKind::classes) {
     if (batch.targets.size() >= rows) return;
     throw Invalid("batch: expected a target for each of " + std::to_string(rows) + " rows, found " +

@@ -38,6 +38,11 @@ struct Batch {
   std::span<const int32_t> labels;  // one class for each row, if the loss takes classes
   // One pointer to label_count floats for each row, if the loss takes floats.
   std::span<const float* const> targets;
+  // The factor of each row's loss and gradient, which are divided by the number of rows all the
+  // same; empty: 1. Terms of a loss have no such factor, and losses of objects ignore it.
+  std::span<const float> weights;
+  // For evaluations that rank: the number of each row's group; else empty.
+  std::span<const int32_t> groups;
   // For each row, the sample's position in the epoch's permutation.
   std::span<const uint64_t> positions;
   uint64_t epoch = 0;

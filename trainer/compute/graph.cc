@@ -177,12 +177,16 @@ class Builder {
     const Value& output = values_.back();
     // The outputs of a detector are compared with its anchors when its loss is made.
     if (describe(model_.loss).labels == LabelKind::objects) return;
-    if (!known_.back() || model_.label_count == 0 || output.width == model_.label_count) return;
+    const int64_t each = outputs_for_each(model_.loss);
+    if (!known_.back() || model_.label_count == 0 || output.width == each * model_.label_count)
+      return;
     const bool dense = std::holds_alternative<Dense>(model_.layers.back().kind);
     const bool classes = describe(model_.loss).labels == LabelKind::classes;
     report(static_cast<int>(model_.layers.size()) - 1, dense ? "units" : "",
-           std::to_string(model_.label_count) + " outputs, one for each " +
-               (classes ? "class" : "number of a target"),
+           std::to_string(each * model_.label_count) + " outputs, one for each " +
+               (each > 1  ? "quantile of each number of a target"
+                : classes ? "class"
+                          : "number of a target"),
            std::to_string(output.width));
   }
 

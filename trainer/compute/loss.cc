@@ -8,6 +8,10 @@ namespace muster::compute {
 
 namespace {
 
+std::vector<Evaluator> of_numbers() {
+  return {number_measures(), ranking_measures()};
+}
+
 const LossDescription& description_of(const SoftmaxCrossEntropy&) {
   static const LossDescription description = {
       .name = "softmaxCrossEntropy",
@@ -21,13 +25,13 @@ const LossDescription& description_of(const SoftmaxCrossEntropy&) {
 
 const LossDescription& description_of(const MeanSquaredError&) {
   static const LossDescription description = {
-      .name = "meanSquaredError", .labels = LabelKind::floats, .evaluators = {number_measures()}};
+      .name = "meanSquaredError", .labels = LabelKind::floats, .evaluators = of_numbers()};
   return description;
 }
 
 const LossDescription& description_of(const Huber&) {
   static const LossDescription description = {
-      .name = "huber", .labels = LabelKind::floats, .evaluators = {number_measures()}};
+      .name = "huber", .labels = LabelKind::floats, .evaluators = of_numbers()};
   return description;
 }
 
@@ -39,7 +43,7 @@ const LossDescription& description_of(const BinaryCrossEntropy&) {
       .most_target = 1,
       .function = OutputFunction::sigmoid,
       .terms = {{"accuracy", Better::higher}},  // the share of decisions that are correct
-      .evaluators = {decision_measures()},
+      .evaluators = {decision_measures(), ranking_measures()},
   };
   return description;
 }
@@ -50,14 +54,14 @@ const LossDescription& description_of(const Poisson&) {
       .labels = LabelKind::floats,
       .least_target = 0,
       .function = OutputFunction::exponential,
-      .evaluators = {number_measures()},
+      .evaluators = of_numbers(),
   };
   return description;
 }
 
 const LossDescription& description_of(const Quantile&) {
   static const LossDescription description = {
-      .name = "quantile", .labels = LabelKind::floats, .evaluators = {number_measures()}};
+      .name = "quantile", .labels = LabelKind::floats, .evaluators = of_numbers()};
   return description;
 }
 
@@ -102,6 +106,11 @@ const char* words_of(LabelKind labels) {
 const LossDescription& describe(const LossKind& loss) {
   return std::visit([](const auto& kind) -> const LossDescription& { return description_of(kind); },
                     loss);
+}
+
+int64_t outputs_for_each(const LossKind& loss) {
+  const auto* quantile = std::get_if<Quantile>(&loss);
+  return quantile == nullptr ? 1 : quantile->count;
 }
 
 Activation activation_of(OutputFunction function) {
@@ -149,11 +158,12 @@ std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss) {
   return metrics;
 }
 
-std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph) {
+std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph,
+                                                            const Measuring& measuring) {
   std::vector<std::unique_ptr<Accumulator>> accumulators;
   accumulators.push_back(std::make_unique<LossMetrics>(graph.loss));
   for (const Evaluator& evaluator : describe(graph.loss).evaluators)
-    accumulators.push_back(evaluator.make(graph));
+    accumulators.push_back(evaluator.make(graph, measuring));
   return accumulators;
 }
 

@@ -43,6 +43,9 @@ struct LossDescription {
   bool catalogue_only = false;
 };
 const LossDescription& describe(const LossKind& loss);
+// Returns the number of outputs that a model with this loss has for each class or number of a
+// target: that of the quantiles, else 1.
+int64_t outputs_for_each(const LossKind& loss);
 
 // Returns the activation that is the function of the loss; linear: no activation is.
 Activation activation_of(OutputFunction function);
@@ -65,6 +68,7 @@ std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss);
 
 // Returns the accumulators of an evaluation of a model. Their metrics, one after the other, are
 // evaluated_metrics() without the metrics for which the data have nothing to measure.
-std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph);
+std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph,
+                                                            const Measuring& measuring = {});
 
 }  // namespace muster::compute

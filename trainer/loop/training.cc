@@ -248,7 +248,8 @@ void use_preparation(spec::DataSpec& data, const Json& prepared) {
 }
 
 void take_label_count_from_layers(compute::ModelSpec& model) {
-  if (model.label_count == 0) model.label_count = compute::check_graph(model).outputs;
+  if (model.label_count == 0)
+    model.label_count = compute::check_graph(model).outputs / compute::outputs_for_each(model.loss);
 }
 
 // Raise this with each change after which the same engine computes other bits.

@@ -1,5 +1,7 @@
 #include "trainer/onnx/export.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +9,7 @@
 #include "common/system/file.h"
 #include "trainer/compute/models/ssd.h"
 #include "trainer/onnx/layers.h"
+#include "trainer/onnx/table_columns.h"
 
 namespace muster::onnx {
 
@@ -30,24 +33,32 @@ class Exporter {
            const data::SampleFormat& samples, onnxformat::Graph& to)
       : graph_(compute::build_graph(model)),
         samples_(samples),
+        table_(parse_table(samples)),
         builder_(to),
         layers_(graph_, parameters, builder_) {}
 
   void run() {
     for (const char* name : kOutputs) builder_.reserve(name);
-    layers_.add_layers(add_input());
+    layers_.add_layers(table_ ? add_columns(*table_, builder_) : add_input());
     const std::string rows = layers_.rows(graph_.output);
     if (const auto* detector = std::get_if<compute::SsdLoss>(&graph_.loss)) {
       add_objects(*detector, rows);
     } else {
       const bool probable = graph_.prediction == compute::OutputFunction::softmax ||
                             graph_.prediction == compute::OutputFunction::sigmoid;
-      builder_.output(probable ? "probabilities" : "outputs", predictions(rows),
-                      {"batch", graph_.outputs()});
+      std::string outputs = predictions(rows);
+      if (table_ && !table_->target_is_class)
+        outputs = undo_scalings(table_->target_scalings, graph_.outputs(), outputs, builder_);
+      builder_.output(probable ? "probabilities" : "outputs", outputs, {"batch", graph_.outputs()});
     }
   }
 
  private:
+  static std::optional<data::Preparation> parse_table(const data::SampleFormat& samples) {
+    if (samples.table.is_null()) return std::nullopt;
+    return data::parse_preparation(samples.table, "samples: table");
+  }
+
   std::string predictions(const std::string& rows) {
     switch (graph_.prediction) {
       case compute::OutputFunction::softmax:
@@ -161,6 +172,7 @@ class Exporter {
 
   const compute::Graph graph_;
   const data::SampleFormat& samples_;
+  const std::optional<data::Preparation> table_;
   GraphBuilder builder_;
   LayerExporter layers_;
 };
@@ -173,6 +185,11 @@ onnxformat::Model to_onnx(const compute::ModelSpec& model, std::span<const float
   onnx.set_ir_version(kIrVersion);
   onnx.set_producer_name("muster");
   onnx.add_opset_import()->set_version(kOperators);
+  if (!samples.table.is_null()) {
+    onnxformat::OperatorSet& more = *onnx.add_opset_import();
+    more.set_domain(kTableDomain);
+    more.set_version(kTableOperators);
+  }
   onnx.mutable_graph()->set_name(model.name);
   Exporter(model, parameters, samples, *onnx.mutable_graph()).run();
   onnxformat::Property& classes = *onnx.add_metadata_props();
@@ -191,6 +208,13 @@ std::optional<fs::path> export_onnx(const fs::path& job_directory, const compute
     remove_onnx(job_directory);
     return std::nullopt;
   }
+  if (!samples.table.is_null())
+    for (const auto& column : data::parse_preparation(samples.table, "samples: table").columns)
+      if (!is_raw(column))
+        log::warning(fmt::format(
+            "model.onnx takes the {} inputs of the column {} as numbers, since ONNX has no "
+            "operators that make them of its cells",
+            column.inputs(), column.name));
   fs::path path = path_in(job_directory);
   muster::create_directories(path.parent_path());
   write_file_atomically(path, to_onnx(model, parameters, samples).SerializeAsString());

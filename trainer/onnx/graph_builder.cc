@@ -39,6 +39,10 @@ void set(onnxformat::Attribute& to, const std::vector<int64_t>& values) {
   to.set_type(onnxformat::Attribute::INTS);
   to.mutable_ints()->Add(values.begin(), values.end());
 }
+void set(onnxformat::Attribute& to, const std::vector<std::string>& values) {
+  to.set_type(onnxformat::Attribute::STRINGS);
+  to.mutable_strings()->Add(values.begin(), values.end());
+}
 
 }  // namespace
 
@@ -57,29 +61,36 @@ std::string GraphBuilder::input(const std::string& name, onnxformat::DataType ty
 }
 
 std::string GraphBuilder::constant(const std::string& name, const std::vector<int64_t>& shape,
-                                   std::span<const float> values) {
+                                   onnxformat::DataType type, std::string bytes) {
   onnxformat::Tensor& tensor = *graph_.add_initializer();
   tensor.set_name(unique(name));
-  tensor.set_data_type(onnxformat::FLOAT);
+  tensor.set_data_type(type);
   tensor.mutable_dims()->Add(shape.begin(), shape.end());
-  tensor.set_raw_data(bytes_of(values));
+  tensor.set_raw_data(std::move(bytes));
   return tensor.name();
 }
 
+std::string GraphBuilder::constant(const std::string& name, const std::vector<int64_t>& shape,
+                                   std::span<const float> values) {
+  return constant(name, shape, onnxformat::FLOAT, bytes_of(values));
+}
+
+std::string GraphBuilder::constant(const std::string& name, const std::vector<int64_t>& shape,
+                                   std::span<const double> values) {
+  return constant(name, shape, onnxformat::DOUBLE, bytes_of(values));
+}
+
 std::string GraphBuilder::constant(const std::string& name, const std::vector<int64_t>& values) {
-  onnxformat::Tensor& tensor = *graph_.add_initializer();
-  tensor.set_name(unique(name));
-  tensor.set_data_type(onnxformat::INT64);
-  tensor.add_dims(static_cast<int64_t>(values.size()));
-  tensor.set_raw_data(bytes_of(std::span(values)));
-  return tensor.name();
+  return constant(name, {static_cast<int64_t>(values.size())}, onnxformat::INT64,
+                  bytes_of(std::span(values)));
 }
 
 std::string GraphBuilder::add(const std::string& operation, const std::string& name,
                               const std::vector<std::string>& inputs,
-                              const std::vector<Attribute>& attributes) {
+                              const std::vector<Attribute>& attributes, const std::string& domain) {
   onnxformat::Node& node = *graph_.add_node();
   node.set_op_type(operation);
+  node.set_domain(domain);
   node.set_name(unique(name));
   for (const std::string& input : inputs) node.add_input(input);
   node.add_output(node.name());

@@ -5,6 +5,7 @@
 #include "common/documents/json.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/job/metric_name.h"
 #include "common/text/pattern.h"
 #include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
@@ -135,6 +136,8 @@ class Checker {
              describe(options));
     } else if (const auto* loss = this->loss()) {
       check_kind("model.lossOptions", options, loss_fields(), loss->name);
+      check_one_of("model.lossOptions", options, {"quantile", "quantiles"}, false);
+      check_rising("model.lossOptions.quantiles", member(options, "quantiles"), "a share above ");
     }
   }
 
@@ -179,6 +182,9 @@ class Checker {
     if (string_or(member(source, "tfRecord"), "labels", "class") == "objects")
       labels = LabelKind::objects;
     if (given(source, "table")) labels = check_table(relative, *loss);
+    if (given(member(source, "table"), "ranking") && loss->labels != LabelKind::floats)
+      report(relative + ".table.ranking", "no ranking of classes" + for_loss(*loss),
+             describe(member(member(source, "table"), "ranking")));
     if (labels == loss->labels) return;
     report(relative, compute::words_of(loss->labels) + for_loss(*loss),
            labels == LabelKind::classes ? "a source with classes"
@@ -318,12 +324,15 @@ class Checker {
              std::to_string(boundaries.size() + 1) + " values, one more than boundaries",
              std::to_string(values.size()));
     }
-    if (!problems_.is_whole(at(relative + ".boundaries"))) return;
-    for (size_t i = 1; i < boundaries.size(); ++i) {
-      if (boundaries[i] > boundaries[i - 1]) continue;
-      report(child_path(relative + ".boundaries", i), "a step after " + boundaries[i - 1].dump(),
-             describe(boundaries[i]));
-    }
+    check_rising(relative + ".boundaries", boundaries, "a step after ");
+  }
+
+  // Checks that each number of a list is larger than the one before it.
+  void check_rising(const std::string& relative, const Json& list, const std::string& expected) {
+    if (!list.is_array() || !problems_.is_whole(at(relative))) return;
+    for (size_t i = 1; i < list.size(); ++i)
+      if (!(list[i] > list[i - 1]))
+        report(child_path(relative, i), expected + list[i - 1].dump(), describe(list[i]));
   }
 
   void check_synchronization() {
@@ -403,11 +412,25 @@ class Checker {
     if (!loss || !value.is_object() || !is_sound(relative)) return false;
     auto names = metric_names(to_loss(member(training_, "model")));
     const std::string name = string_or(value, "metric", kDefaultMetric);
-    if (std::ranges::find(names, name) != names.end()) return true;
+    const Json& table = member(member(member(training_, "data"), "validation"), "table");
+    const bool is_known = std::ranges::find(names, name) != names.end();
+    if (is_known && (!is_of_ranking(name) || given(table, "ranking"))) return true;
+    if (is_known) {
+      report(relative, "data.validation.table.ranking beside this metric", "none");
+      return false;
+    }
+    if (!given(table, "ranking")) std::erase_if(names, is_of_ranking);
     names.insert(names.begin(), more.begin(), more.end());
     report(relative, (names.size() > 1 ? "one of " : "") + join(names) + for_loss(*loss),
            describe(member(value, "metric")));
     return false;
+  }
+
+  // Whether the metric is one of those that only data with a ranking have.
+  static bool is_of_ranking(const std::string& name) {
+    return std::ranges::any_of(compute::ranking_measures().metrics, [&](const auto& metric) {
+      return metric_field("validation", metric.name) == name;
+    });
   }
 
   static std::string for_loss(const compute::LossDescription& loss) {

@@ -283,8 +283,16 @@ compute::LossKind to_loss(const Json& model) {
   };
   if (name == "huber") return compute::Huber{float_or("delta", compute::Huber{}.delta)};
   if (name == "poisson") return compute::Poisson{};
-  if (name == "quantile")
-    return compute::Quantile{float_or("quantile", compute::Quantile{}.quantile)};
+  if (name == "quantile") {
+    compute::Quantile loss{.quantiles = {float_or("quantile", 0.5f)}};
+    const Json& several = member(options, "quantiles");
+    if (several.is_array() && !several.empty())
+      loss.count = std::min<int64_t>(compute::Quantile::kMost, std::ssize(several));
+    for (int64_t i = 0; i < loss.count && several.is_array(); ++i)
+      if (const Json& one = several[static_cast<size_t>(i)]; one.is_number())
+        loss.quantiles[i] = one.get<float>();
+    return loss;
+  }
   if (name == "binaryCrossEntropy") {
     const compute::BinaryCrossEntropy defaults;
     return compute::BinaryCrossEntropy{float_or("positiveWeight", defaults.positive_weight),

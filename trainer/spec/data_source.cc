@@ -105,6 +105,7 @@ TableFeature to_feature(const Json& value) {
   feature.most_values = integer_or(value, "mostValues", feature.most_values);
   feature.spare_values = integer_or(value, "spareValues", feature.spare_values);
   feature.hash_buckets = integer_or(value, "hashBuckets", feature.hash_buckets);
+  feature.freeze = bool_or(value, "freeze", false);
   return feature;
 }
 
@@ -133,6 +134,10 @@ TableSource to_table(const Json& value) {
     source.target.columns.push_back(string_or(target, "column", ""));
   source.target.is_class = string_or(target, "kind", "class") == "class";
   source.target.transform = to_transform(target, "none");
+  source.weight_column = string_or(value, "weight", "");
+  const Json& ranking = member(value, "ranking");
+  source.group_column = string_or(ranking, "groupBy", "");
+  source.rank_at = integer_or(ranking, "at", source.rank_at);
   return source;
 }
 

@@ -126,6 +126,7 @@ struct TableFeature {
   int64_t most_values = 100;  // with an input of their own
   int64_t spare_values = 0;   // inputs for values that later training data bring
   int64_t hash_buckets = 0;   // 0: values have inputs of their own
+  bool freeze = false;        // later training data bring no values
 };
 
 struct TableTarget {
@@ -153,6 +154,9 @@ struct TableSource {
   std::string order_column;            // of by_value and by_group
   std::vector<TableFeature> features;  // empty: all columns but the target
   TableTarget target;
+  std::string weight_column;  // of training data; empty: all rows weigh 1
+  std::string group_column;   // of data for evaluation: in whose groups rows are ranked; or empty
+  int64_t rank_at = 10;       // how many of a group's rows a ranking counts
   // Of data for evaluation: the training data, which decide the features, or what a model keeps of
   // them (data::Preparation). Null for the training data themselves.
   std::shared_ptr<const DataSource> trained_on;

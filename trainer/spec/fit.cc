@@ -55,7 +55,8 @@ class Fit {
     for (const auto& [part, found] : found_) check_shape(part, found);
     const compute::GraphCheck graph = compute::check_graph(model_);
     for (const compute::Mismatch& mismatch : graph.mismatches) report(mismatch);
-    if (model_.label_count == 0) model_.label_count = graph.outputs;
+    if (model_.label_count == 0)
+      model_.label_count = graph.outputs / compute::outputs_for_each(model_.loss);
     for (const auto& [part, found] : found_) check_labels(part, found);
     check_measured();
     const bool known = knows_classes_ && !model_.input_shape.empty() && model_.label_count > 0;

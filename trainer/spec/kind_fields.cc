@@ -31,7 +31,8 @@ const std::vector<KindField>& loss_fields() {
   static const std::vector<KindField> fields = {{"delta", {"huber"}},
                                                 {"positiveWeight", {"binaryCrossEntropy"}},
                                                 {"threshold", {"binaryCrossEntropy"}},
-                                                {"quantile", {"quantile"}}};
+                                                {"quantile", {"quantile"}},
+                                                {"quantiles", {"quantile"}}};
   return fields;
 }
 

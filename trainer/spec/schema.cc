@@ -182,6 +182,7 @@ Json build_schema() {
   properties["checkpoint"]["properties"]["bestOnly"]["properties"]["metric"] = metric_schema();
   Json& data = properties["data"]["properties"];
   data["train"] = train_source_schema();
+  data["train"]["properties"]["table"]["properties"].erase("ranking");
   for (const char* name : {"validation", "test"}) {
     const bool test = std::string_view(name) == "test";
     data[name] =
@@ -191,7 +192,7 @@ Json build_schema() {
     data[name]["nullable"] = true;
     Json& table = data[name]["properties"]["table"];
     table.erase("required");
-    for (const char* field : {"features", "target"}) table["properties"].erase(field);
+    for (const char* field : {"features", "target", "weight"}) table["properties"].erase(field);
   }
   return schema;
 }

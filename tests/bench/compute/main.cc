@@ -52,7 +52,8 @@ std::vector<uint8_t> read_gzip(const std::string& path, size_t skip) {
   return bytes;
 }
 
-// Samples in memory: bytes of MNIST, floats without zeros, or images with a class or with objects.
+// Samples in memory: bytes of MNIST, floats without zeros, rows of a table with a target of 0 or 1,
+// or images with a class or with objects.
 struct Samples {
   ElementType type = ElementType::uint8;
   size_t width = 784;
@@ -60,19 +61,18 @@ struct Samples {
   std::vector<uint8_t> bytes;
   std::vector<float> floats;
   std::vector<int32_t> labels;
-  std::vector<float> objects;  // an ObjectList for each sample
+  std::vector<float> targets;  // of each sample, of this many floats: an ObjectList, or a number
+  size_t target_floats = detection::ObjectList::floats(detection::ObjectList::kMost);
 
   const void* row(size_t i) const {
     if (type == ElementType::uint8) return &bytes[i * width];
     return &floats[i * width];
   }
-  const float* target(size_t i) const { return &objects[i * kTarget]; }
+  const float* target(size_t i) const { return &targets[i * target_floats]; }
   std::span<const std::byte> memory() const {
     return type == ElementType::uint8 ? std::as_bytes(std::span(bytes))
                                       : std::as_bytes(std::span(floats));
   }
-
-  static constexpr size_t kTarget = detection::ObjectList::floats(detection::ObjectList::kMost);
 };
 
 // Noise, with three objects in each image.
@@ -84,7 +84,7 @@ Samples images(size_t count, size_t size) {
   samples.floats.resize(count * samples.width);
   for (size_t i = 0; i < samples.floats.size(); ++i)
     samples.floats[i] = static_cast<float>(mix64(i) >> 40) * 0x1p-23f - 1;
-  samples.objects.resize(count * Samples::kTarget);
+  samples.targets.resize(count * samples.target_floats);
   for (size_t i = 0; i < count; ++i) {
     samples.labels.push_back(static_cast<int32_t>(i));
     std::vector<detection::Object> objects(3);
@@ -96,7 +96,7 @@ Samples images(size_t count, size_t size) {
     const auto edge = static_cast<float>(size);
     detection::write_objects(
         edge, edge, objects,
-        std::span(samples.objects).subspan(i * Samples::kTarget, Samples::kTarget));
+        std::span(samples.targets).subspan(i * samples.target_floats, samples.target_floats));
   }
   return samples;
 }
@@ -123,6 +123,20 @@ Samples without_zeros(const Samples& from) {
   return samples;
 }
 
+Samples table_rows() {
+  Samples samples;
+  samples.type = ElementType::float32;
+  samples.width = 30;
+  samples.target_floats = 1;
+  samples.labels.resize(51'200);
+  samples.floats.resize(samples.labels.size() * samples.width);
+  for (size_t i = 0; i < samples.floats.size(); ++i)
+    samples.floats[i] = static_cast<float>(mix64(i) >> 40) * 0x1p-23f - 1;
+  for (size_t i = 0; i < samples.labels.size(); ++i)
+    samples.targets.push_back(samples.floats[i * samples.width] > 0 ? 1.0f : 0.0f);
+  return samples;
+}
+
 struct Work {
   std::string name;
   std::vector<int64_t> units;  // of dense layers; none: the model of this name in the catalogue
@@ -142,8 +156,9 @@ ModelSpec model_of(const Work& work) {
     return model;
   }
   model.name = work.name;
-  model.input_shape = {784};
+  model.input_shape = {static_cast<int64_t>(work.samples->width)};
   model.label_count = work.units.back();
+  if (!work.samples->targets.empty()) model.loss = BinaryCrossEntropy{};
   for (size_t i = 0; i < work.units.size(); ++i) {
     Dense dense;
     dense.units = work.units[i];
@@ -214,7 +229,7 @@ class Run {
       buffer.copies.resize(copied ? rows * bytes : 0);
       buffer.features.resize(rows);
       buffer.labels.resize(rows);
-      if (!samples.objects.empty()) buffer.targets.resize(rows);
+      if (!samples.targets.empty()) buffer.targets.resize(rows);
       if (copied) served_.push_back(engine_->serve(buffer.copies, Content::changing));
       for (size_t r = 0; r < rows && copied; ++r) {
         std::byte* to = &buffer.copies[r * bytes];
@@ -358,12 +373,13 @@ int main_of(const std::vector<std::string>& arguments) {
     std::fprintf(stderr, "no MNIST in examples/data/mnist\n");
     return 1;
   }
-  const Samples dense = without_zeros(sparse);
+  const Samples dense = without_zeros(sparse), table = table_rows();
   const Samples large = images(8, 300), middle = images(16, 224);
   const std::vector<Work> works = {
       {"mlp-sparse", {256, 256, 10}, Activation::relu, 32, Adam{}, &sparse, 400},
       {"mlp-dense", {256, 256, 10}, Activation::relu, 32, Adam{}, &dense, 400},
       {"sigmoid", {100, 10}, Activation::sigmoid, 100, Sgd{}, &sparse, 400},
+      {"table", {128, 64, 1}, Activation::relu, 256, Adam{}, &table, 400},
       {"mnist-cnn", {}, Activation::relu, 32, Adam{}, &sparse, 20},
       {"ssd-mobilenet-v1", {}, Activation::relu, 8, RmsProp{0.9f, 0.9f, 1.0f}, &large, 2},
       {"mobilenet-v1", {}, Activation::relu, 16, RmsProp{0.9f, 0.9f, 1.0f}, &middle, 2},

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,6 +147,61 @@ spec:
                       HasSubstr("sales.csv, line 3, column age: expected a number, as 3 of the 4 "
                                 "cells have, found \"old\"")));
   }
+}
+
+// Half of the rows have the weight 0 and a target that has nothing to do with x.
+TEST(MusterRunTable, weighs_rows_and_predicts_quantiles_alike_by_each_strategy) {
+  ScriptJob job("");
+  std::ofstream csv(job.folder() / "waits.csv");
+  csv << "x,share,wait,user\n";
+  for (int i = 0; i < 480; ++i) {
+    const int x = i % 20, noise = i * 37 % 101;
+    csv << x << (i % 2 == 0 ? ",0,9000" : fmt::format(",2.5,{}", 100 * x + noise)) << ",u" << i % 3
+        << "\n";
+  }
+  csv.close();
+  std::ofstream(job.folder() / "own.yaml") << R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: waits}
+spec:
+  training:
+    model:
+      layers: [dense: {units: 2}]
+      loss: quantile
+      lossOptions: {quantiles: [0.1, 0.9]}
+    data:
+      train:
+        table:
+          files: waits.csv
+          features: [{columns: [x]}]
+          target: {column: wait, transform: standardize}
+          weight: share
+      validation:
+        table: {files: waits.csv, ranking: {groupBy: user, at: 5}}
+    batchSize: 24
+    epochs: 80
+    optimizer: {name: adam, learningRate: 0.02}
+  replicaSpecs: {chief: {replicas: 1}, worker: {replicas: 1}, ps: {replicas: 1}}
+)";
+  printed(job, {"run", "own.yaml", "--directory", "run"});
+  const std::string weights = read_text(job.directory() / "model/model.safetensors");
+  std::ofstream(job.folder() / "new.csv") << "x\n3\n15\n";
+  const auto lines = lines_of(printed(job, {"predict", "--checkpoint", "run", "new.csv"}));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0], "row,quantile 0.1 of wait,quantile 0.9 of wait");
+  for (const auto& [line, x] : {std::pair(lines[1], 3), std::pair(lines[2], 15)}) {
+    const size_t comma = line.rfind(',');
+    EXPECT_NEAR(std::stod(line.substr(2)), 100 * x + 10, 60) << line;
+    EXPECT_NEAR(std::stod(line.substr(comma + 1)), 100 * x + 90, 60) << line;
+  }
+  const Json evaluated =
+      Json::parse(printed(job, {"evaluate", "--checkpoint", "run", "-o", "json"}));
+  EXPECT_GT(evaluated["mae"], 1000) << "in the unit of the data, and of all rows";
+  EXPECT_EQ(evaluated["hitRate"], 1);
+  printed(job, {"run", "own.yaml", "--directory", "run-2", "--set", "spec.strategy=collective",
+                "--set", "spec.replicaSpecs={chief: {replicas: 1}, worker: {replicas: 1}}"});
+  EXPECT_EQ(read_text(job.folder() / "run-2/model/model.safetensors"), weights);
 }
 
 // A table of shops, of which each city buys by a rule of its own.

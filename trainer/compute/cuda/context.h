@@ -52,6 +52,7 @@ struct StepData {
   const uint64_t* epoch;
   const uint64_t* positions;    // the rows' positions in the epoch's order
   const int32_t* labels;        // the rows' labels, if the loss takes classes
+  const float* weights;         // the rows' weights
   float* targets;               // [rows, label_count], if it takes floats or objects
   const float* staged_targets;  // in the host's memory; the step copies them
 };

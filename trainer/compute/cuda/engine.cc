@@ -51,7 +51,8 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
         places.positions = kAlignment;
         places.starts = places.positions + aligned(max_rows_ * int64_t{sizeof(uint64_t)});
         places.labels = places.starts + aligned(max_rows_ * int64_t{sizeof(uint64_t)});
-        places.targets = places.labels + aligned(max_rows_ * int64_t{sizeof(int32_t)});
+        places.weights = places.labels + aligned(max_rows_ * int64_t{sizeof(int32_t)});
+        places.targets = places.weights + aligned(max_rows_ * int64_t{sizeof(float)});
         const int64_t targets = labels_ == LabelKind::classes ? 0 : graph_.label_count;
         places.end = aligned(places.targets + max_rows_ * targets * int64_t{sizeof(float)});
         return places;
@@ -64,6 +65,7 @@ CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_pt
   context_.step = {reinterpret_cast<const uint64_t*>(batch_.data()),
                    reinterpret_cast<const uint64_t*>(batch_.data() + places_.positions),
                    reinterpret_cast<const int32_t*>(batch_.data() + places_.labels),
+                   reinterpret_cast<const float*>(batch_.data() + places_.weights),
                    reinterpret_cast<float*>(batch_.data() + places_.targets),
                    reinterpret_cast<const float*>(staged_.data() + places_.targets)};
   for (const Node& node : graph_.nodes) operations_.push_back(make(node));
@@ -132,6 +134,9 @@ CudaEngine::Form CudaEngine::stage(Kind kind, const Batch& batch, int turn) {
   auto* positions = reinterpret_cast<uint64_t*>(to + places_.positions);
   for (size_t row = 0; row < rows; ++row)
     positions[row] = row < batch.positions.size() ? batch.positions[row] : row;
+  auto* weights = reinterpret_cast<float*>(to + places_.weights);
+  for (size_t row = 0; row < rows; ++row)
+    weights[row] = row < batch.weights.size() ? batch.weights[row] : 1.0f;
   if (kind != Kind::prediction && labels_ == LabelKind::classes) {
     std::memcpy(to + places_.labels, batch.labels.data(), rows * sizeof(int32_t));
   } else if (kind != Kind::prediction) {

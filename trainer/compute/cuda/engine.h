@@ -131,7 +131,7 @@ class CudaEngine : public Engine {
   // The offsets, in bytes, of the parts of a batch (without its features) in the memory below; the
   // epoch comes first.
   struct Places {
-    int64_t positions, starts, labels, targets, end;
+    int64_t positions, starts, labels, weights, targets, end;
   };
   const Places places_;
   HostArray<char> staged_;  // [2, places.end], of each turn

@@ -81,7 +81,7 @@ class ClassMeasures : public Accumulator {
 Evaluator class_measures() {
   return {
       {{"balancedAccuracy", Better::higher}, {"macroF1", Better::higher}, {"auc", Better::higher}},
-      [](const Graph& graph) -> std::unique_ptr<Accumulator> {
+      [](const Graph& graph, const Measuring&) -> std::unique_ptr<Accumulator> {
         return std::make_unique<ClassMeasures>(static_cast<size_t>(graph.outputs()));
       }};
 }

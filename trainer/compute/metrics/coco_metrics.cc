@@ -93,7 +93,7 @@ class Coco : public Accumulator {
 Evaluator coco_metrics() {
   Evaluator evaluator;
   for (const Number& number : kNumbers) evaluator.metrics.push_back({number.name, Better::higher});
-  evaluator.make = [](const Graph& graph) -> std::unique_ptr<Accumulator> {
+  evaluator.make = [](const Graph& graph, const Measuring&) -> std::unique_ptr<Accumulator> {
     return std::make_unique<Coco>(std::get<SsdLoss>(graph.loss), graph);
   };
   return evaluator;

@@ -108,7 +108,7 @@ Evaluator decision_measures() {
            {"precision", Better::higher},
            {"recall", Better::higher},
            {"f1", Better::higher}},
-          [](const Graph& graph) -> std::unique_ptr<Accumulator> {
+          [](const Graph& graph, const Measuring&) -> std::unique_ptr<Accumulator> {
             return std::make_unique<DecisionMeasures>(std::get<BinaryCrossEntropy>(graph.loss),
                                                       static_cast<size_t>(graph.outputs()));
           }};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,11 +37,24 @@ class Accumulator {
   virtual std::vector<std::vector<int64_t>> confusion() const { return {}; }
 };
 
+// How an evaluation measures.
+struct Measuring {
+  // Returns a number of target `index`, or a prediction of it, in the unit of the data. Empty: the
+  // model learns numbers in this unit.
+  std::function<double(size_t index, double number)> undo = {};
+  int64_t rank_at = 10;  // how many of each group's rows a ranking counts
+
+  double in_unit(size_t index, float number) const {
+    const auto exact = static_cast<double>(number);
+    return undo ? undo(index, exact) : exact;
+  }
+};
+
 // A kind of accumulator, and the metrics that it gives.
 struct Evaluator {
   std::vector<MetricDefinition> metrics;
   // The graph is used only during the call.
-  std::unique_ptr<Accumulator> (*make)(const Graph& graph);
+  std::unique_ptr<Accumulator> (*make)(const Graph& graph, const Measuring& measuring);
 };
 
 // Measures of a model that chooses one class, the one with the largest output. Labels are classes
@@ -64,11 +78,24 @@ constexpr size_t kMostMeasuredClasses = 100;
 // Without a 1 in the data only logLoss is there; the two areas need a 0, too.
 Evaluator decision_measures();
 
-// Measures of predicted numbers, each the mean over the outputs.
+// Measures of predicted numbers in the unit of the data, each the mean over the targets. Of several
+// quantiles the one nearest to 0.5 is measured.
 //   rmse: the square root of the mean squared error. mae: the mean absolute error.
 //   r2: 1 - the squared error / the squared distance from the targets' mean. Outputs whose targets
 //     are all equal have none.
 Evaluator number_measures();
+
+// Measures of how well an output ranks the rows of a group, each the mean over the groups with a
+// relevant row; a row is relevant if its target is above 0. Of the rows by falling output the first
+// k = Measuring::rank_at count.
+//   ndcg: the sum of target / log2(1 + place), divided by that of the best order. Rows with equal
+//     outputs have the mean of their places' shares, as in scikit-learn's ndcg_score.
+//   meanAveragePrecision: the sum, over the relevant rows among the first k, of the share of the
+//     relevant rows up to there, divided by the smaller of k and the number of relevant rows. Equal
+//     outputs keep the order of the rows.
+//   hitRate: 1 if one of the first k is relevant, else 0.
+// There is nothing to measure if batches have no groups.
+Evaluator ranking_measures();
 
 // COCO's twelve numbers for a model with SsdLoss; see detection::CocoMetrics. A number for which
 // there is no object to find is left out. averagePrecisionByClass is COCO's first number for each

@@ -67,18 +67,32 @@ struct Poisson {
   bool operator==(const Poisson&) const = default;
 };
 
-// quantile (t - y) if t is larger than y, else (1 - quantile) (y - t): the pinball loss. It is
-// least where the share `quantile` of the targets is below y.
+// q (t - y) if t is larger than y, else (1 - q) (y - t): the pinball loss. It is least where the
+// share q of the targets is below y. A row has an output for each target and quantile: those of the
+// first quantile come first.
 struct Quantile {
   static constexpr int64_t kTerms = 0;
-  float quantile = 0.5f;  // between 0 and 1
+  static constexpr int64_t kMost = 32;
+  float quantiles[kMost] = {0.5f};  // each between 0 and 1
+  int64_t count = 1;
 
-  MUSTER_INLINE TargetLoss at(float y, float t) const {
-    const float above = t - y;
+  // `number` is that of the quantile.
+  MUSTER_INLINE TargetLoss at(float y, float t, int64_t number) const {
+    const float above = t - y, quantile = quantiles[number];
     if (above > 0) return {quantile * above, -quantile};
     return {(quantile - 1.0f) * above, above < 0 ? 1.0f - quantile : 0.0f};
   }
   bool operator==(const Quantile&) const = default;
 };
+
+// Returns what an output of a row has; `targets` are the row's `count` targets.
+template <class Loss>
+MUSTER_INLINE TargetLoss loss_of_output(const Loss& loss, const float* y, const float* targets,
+                                        int64_t count, int64_t output) {
+  if constexpr (requires { loss.quantiles; })
+    return loss.at(y[output], targets[output % count], output / count);
+  else
+    return loss.at(y[output], targets[output]);
+}
 
 }  // namespace muster::compute

@@ -16,6 +16,8 @@ BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features fea
       target_floats_(static_cast<size_t>(dataset.label_count())),
       samples_(static_cast<size_t>(most_rows)),
       features_(static_cast<size_t>(most_rows)),
+      weights_(dataset.has_weights() ? features_.size() : 0),
+      groups_(dataset.rank_at() > 0 ? features_.size() : 0),
       positions_(static_cast<size_t>(most_rows)),
       benches_(static_cast<size_t>(threads)) {
   if (threads > 1) team_ = std::make_unique<host::Team>(threads, /*exclusive=*/false);
@@ -44,6 +46,8 @@ void BatchBuffer::finish(uint64_t epoch, size_t rows, const Shards::Held& shard)
   batch_.positions = std::span(positions_).first(rows);
   batch_.labels = std::span<const int32_t>(labels_).first(labels_.empty() ? 0 : rows);
   batch_.targets = std::span<const float* const>(targets_).first(targets_.empty() ? 0 : rows);
+  batch_.weights = std::span<const float>(weights_).first(weights_.empty() ? 0 : rows);
+  batch_.groups = std::span<const int32_t>(groups_).first(groups_.empty() ? 0 : rows);
 }
 
 void BatchBuffer::load(const Augmentation& augmentation) {
@@ -84,6 +88,8 @@ void BatchBuffer::load_row(const Augmentation& augmentation, size_t row, Workben
   features_[row] = filled.features;
   if (!labels_.empty()) labels_[row] = filled.label;
   if (!targets_.empty()) targets_[row] = filled.target;
+  if (!weights_.empty()) weights_[row] = filled.weight;
+  if (!groups_.empty()) groups_[row] = filled.group;
 }
 
 Batcher::Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed,

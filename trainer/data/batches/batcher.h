@@ -55,6 +55,8 @@ class BatchBuffer {
   std::vector<int32_t> labels_;
   std::vector<const float*> targets_;
   std::vector<float> target_copies_;  // row by row; empty: targets in place
+  std::vector<float> weights_;        // empty: samples have none
+  std::vector<int32_t> groups_;       // likewise
   std::vector<uint64_t> positions_;
   compute::Batch batch_;
   std::vector<Workbench> benches_;    // one for each thread

@@ -38,6 +38,8 @@ struct Row {
   const void* features = nullptr;
   int32_t label = 0;              // if samples have classes
   const float* target = nullptr;  // if samples have targets or objects
+  float weight = 1;
+  int32_t group = 0;  // if samples have groups
 };
 
 // Samples, read-only after construction, so any thread may read.
@@ -58,6 +60,9 @@ class Dataset {
   int64_t label_count() const { return traits.label_count; }
   // Returns the number of classes that objects may have; 0 if it is not known, or for other labels.
   int64_t object_classes() const { return traits.object_classes; }
+  bool has_weights() const { return traits.has_weights; }
+  // Returns how many samples of each group an evaluation's ranking counts; 0: there are no groups.
+  int64_t rank_at() const { return traits.rank_at; }
   // Returns what getting a sample takes, if no stage changes it.
   Effort effort() const { return traits.effort; }
   // Returns the features of all samples, one after the other; empty if samples are made.
@@ -86,6 +91,8 @@ class Dataset {
     compute::LabelKind label_kind = compute::LabelKind::classes;
     int64_t label_count = 0;
     int64_t object_classes = 0;
+    bool has_weights = false;
+    int64_t rank_at = 0;
     Effort effort = Effort::work;
     std::span<const std::byte> stored = {};
   };

@@ -18,6 +18,8 @@ StoredDataset::StoredDataset(Samples samples)
                .label_kind = samples.labels.empty() ? compute::LabelKind::floats
                                                     : compute::LabelKind::classes,
                .label_count = samples.label_count,
+               .has_weights = !samples.weights.empty(),
+               .rank_at = samples.rank_at,
                .effort = samples.features.kind() == StorageKind::memory ? Effort::none
                                                                         : Effort::waiting}),
       samples_(std::move(samples)),
@@ -50,6 +52,8 @@ void StoredDataset::fill(const Use& use, const Augmentation& augmentation, Sampl
   if (!samples_.labels.empty()) row.label = samples_.labels[use.sample];
   if (!samples_.targets.empty())
     row.target = &samples_.targets[use.sample * static_cast<uint64_t>(label_count())];
+  if (has_weights()) row.weight = samples_.weights[use.sample];
+  if (rank_at() > 0) row.group = samples_.groups[use.sample];
 }
 
 }  // namespace muster::data

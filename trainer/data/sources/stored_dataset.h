@@ -16,7 +16,8 @@ struct Origin {
 };
 
 // The samples that a source reads or generates. `features` holds count * product(shape) elements;
-// `labels` has count entries or none; `targets` has count * label_count entries or none.
+// `labels`, `weights` and `groups` have count entries or none; `targets` has count * label_count
+// entries or none.
 struct Samples {
   std::vector<Origin> origins;  // in order; the first begins at sample 0
   uint64_t count = 0;
@@ -26,6 +27,9 @@ struct Samples {
   float scale = 1.0f;
   std::vector<int32_t> labels;
   std::vector<float> targets;
+  std::vector<float> weights;
+  std::vector<int32_t> groups;  // of an evaluation that ranks
+  int64_t rank_at = 0;          // of each group; 0 without groups
   int64_t label_count = 0;
   std::vector<std::string> classes;  // names of the classes, in order; empty: no names
   Json table;  // of a table: how rows become samples (data::Preparation); else null

@@ -44,11 +44,12 @@ std::string feature_text(const spec::TableFeature& feature) {
 // does.
 std::string key_of(const spec::DataSource& source) {
   const spec::TableSource& table = table_of(source);
-  std::string key = fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {}\n", source.skip, source.take,
-      source.split_fraction.value_or(0), static_cast<int>(source.split_part), table.format.name,
-      int{table.format.separator}, table.format.decimal, table.format.header,
-      static_cast<int>(table.order), table.order_column, table.prepared.dump());
+  std::string key =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {:?} {:?} {}\n", source.skip, source.take,
+                  source.split_fraction.value_or(0), static_cast<int>(source.split_part),
+                  table.format.name, int{table.format.separator}, table.format.decimal,
+                  table.format.header, static_cast<int>(table.order), table.order_column,
+                  table.weight_column, table.group_column, table.prepared.dump());
   for (const fs::path& file : table_files(table)) {
     std::error_code error;
     const auto size = fs::file_size(file, error);
@@ -64,14 +65,15 @@ std::string key_of(const spec::DataSource& source) {
   return key;
 }
 
-// Names the rows that a source selects: changes when their number does, or a file's size.
+// Names the rows that a source selects: changes when their number does, or a file's name or size.
+// Folders are left out, since replicas may have them at different places.
 std::string name_of_files(const spec::DataSource& source) {
   std::string text =
       fmt::format("{} {} {} {}", source.skip, source.take, source.split_fraction.value_or(0),
                   static_cast<int>(source.split_part));
   for (const fs::path& file : table_files(table_of(source))) {
     std::error_code error;
-    text += fmt::format(" {}", fs::file_size(file, error));
+    text += fmt::format(" {:?} {}", file.filename().string(), fs::file_size(file, error));
   }
   return sha256(text).substr(0, 16);
 }
@@ -201,6 +203,27 @@ std::vector<uint64_t> rows_in(const std::vector<PlacedRow>& placed) {
   return rows;
 }
 
+// Adds the column that a source has besides features and target, as the last one: training data
+// may have weights, and data for evaluation may have groups.
+Wanted besides(Wanted wanted, const spec::TableSource& table) {
+  if (!table.weight_column.empty())
+    wanted.columns.push_back({table.weight_column, FeatureKind::number});
+  if (!table.group_column.empty())
+    wanted.columns.push_back({table.group_column, FeatureKind::category});
+  return wanted;
+}
+
+void write_besides(const RawRows& rows, std::span<const PlacedRow> placed, Samples& samples) {
+  const RawColumn& column = rows.columns.back();
+  for (const auto& [row, sample] : placed) {
+    if (!samples.weights.empty()) samples.weights[sample] = weight_of(rows, column, row);
+    if (samples.groups.empty()) continue;
+    samples.groups[sample] = column.cells[row];
+    if (column.cells[row] < 0)
+      rows.refuse(row, column.name, "the group in which the row is ranked", "an empty cell");
+  }
+}
+
 // Looks at the targets of data that do not decide the preparation.
 void check_targets(RowWriter& writer, const Preparation& preparation, const RawRows& rows,
                    std::vector<PlacedRow> placed) {
@@ -240,7 +263,8 @@ TableIndex make_index(const spec::DataSource& source) {
     index.preparation = parse_preparation(table.prepared, "samples: table");
   else if (!decides)
     index.preparation = read_table_index(*table.trained_on).preparation;
-  RawReader reader(table, decides ? wanted_of(table) : index.preparation.wanted(true));
+  RawReader reader(table,
+                   besides(decides ? wanted_of(table) : index.preparation.wanted(true), table));
   index.rows_of_files = reader.rows_of_files();
   index.facts.samples =
       std::accumulate(index.rows_of_files.begin(), index.rows_of_files.end(), uint64_t{0});
@@ -270,9 +294,10 @@ Samples read_samples(const spec::DataSource& source, const ChosenRows& chosen,
                      StorageKind storage) {
   const TableIndex& index = read_table_index(source);
   const Preparation& preparation = index.preparation;
-  RawReader reader(table_of(source), preparation.wanted(true));
+  const spec::TableSource& table = table_of(source);
+  RawReader reader(table, besides(preparation.wanted(true), table));
   if (reader.rows_of_files() != index.rows_of_files)
-    throw Invalid(table_of(source).name() +
+    throw Invalid(table.name() +
                   ": expected the rows that were there a moment ago, found others: a file has "
                   "changed");
   Samples samples;
@@ -287,6 +312,9 @@ Samples read_samples(const spec::DataSource& source, const ChosenRows& chosen,
     samples.labels.resize(samples.count);
   else
     samples.targets.resize(samples.count * preparation.targets.size());
+  samples.weights.resize(table.weight_column.empty() ? 0 : samples.count);
+  samples.groups.resize(table.group_column.empty() ? 0 : samples.count);
+  samples.rank_at = table.group_column.empty() ? 0 : table.rank_at;
   RowWriter writer(preparation);
   reader.read([&](const RawRows& rows) {
     const std::vector<PlacedRow> placed = chosen.of(rows);
@@ -295,6 +323,7 @@ Samples read_samples(const spec::DataSource& source, const ChosenRows& chosen,
       writer.write_classes(rows, placed, samples.labels.data());
     else
       writer.write_targets(rows, placed, samples.targets.data());
+    write_besides(rows, placed, samples);
   });
   return samples;
 }
@@ -316,14 +345,15 @@ const TableIndex& read_table_index(const spec::DataSource& source) {
 
 Json continue_preparation(const spec::DataSource& train, const Json& kept) {
   Preparation preparation = parse_preparation(kept, "samples: table");
-  const bool has_spare = std::ranges::any_of(
-      preparation.columns, [](const PreparedColumn& column) { return column.spare_values > 0; });
+  std::vector<std::string> frozen;
+  for (const spec::TableFeature& feature : table_of(train).features)
+    if (feature.freeze) frozen.insert(frozen.end(), feature.columns.begin(), feature.columns.end());
+  Extending extending(preparation, frozen);
   const std::string files = name_of_files(train);
-  if (!has_spare || preparation.files == files) return kept;
+  if (extending.columns() == 0 || preparation.files == files) return kept;
   RawReader reader(table_of(train), preparation.wanted(true));
   const std::vector<uint64_t> rows = reader.rows_of_files();
   const ChosenRows chosen(train, std::accumulate(rows.begin(), rows.end(), uint64_t{0}));
-  Extending extending(preparation);
   reader.read([&](const RawRows& block) { extending.add(block, rows_in(chosen.of(block))); });
   extending.finish();
   preparation.files = files;

@@ -22,9 +22,9 @@ struct TableIndex {
 const TableIndex& read_table_index(const spec::DataSource& source);
 
 // Returns what a model that was trained on other data keeps, for these training data: its inputs
-// and statistics are the same, and values that are new get spare inputs. It is `kept` itself, and
-// nothing is read, if the model was trained on these data before, or has no spare inputs. Throws
-// Invalid.
+// and statistics are the same, and values that are new get spare inputs, but not those of frozen
+// features. It is `kept` itself, and nothing is read, if the model was trained on these data
+// before, or has no such inputs. Throws Invalid.
 Json continue_preparation(const spec::DataSource& train, const Json& kept);
 
 // Reads the samples that skip, take and split select.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "trainer/data/tables/row_writer.h"
 
 namespace muster::data {
 namespace {
@@ -125,7 +126,8 @@ void Preparing::begin(const RawRows& rows) {
     columns_.push_back({feature, std::move(prepared), NumberStatistics(keeps_all), {}, {}});
   };
   const std::vector<std::string>& targets = source_.target.columns;
-  features_ = rows.columns.size() - targets.size();
+  const size_t weights = source_.weight_column.empty() ? 0 : 1;
+  features_ = rows.columns.size() - targets.size() - weights;
   for (size_t i = 0; i < features_; ++i)
     if (std::ranges::find(targets, rows.columns[i].name) != targets.end())
       throw Invalid("data.train.table.features: expected columns besides the target, found \"" +
@@ -139,7 +141,7 @@ void Preparing::begin(const RawRows& rows) {
                   "\", found none");
   spec::TableFeature target;
   target.transform = source_.target.transform;
-  for (; next < rows.columns.size(); ++next) add(target, rows.columns[next]);
+  for (; next < rows.columns.size() - weights; ++next) add(target, rows.columns[next]);
 }
 
 void Preparing::add(const RawRows& rows, std::span<const uint64_t> chosen) {
@@ -152,6 +154,8 @@ void Preparing::add(const RawRows& rows, std::span<const uint64_t> chosen) {
           rows.refuse(row, raw.name, "the target of the row", "an empty cell");
     count(columns_[i], raw, rows, chosen);
   }
+  if (!source_.weight_column.empty())
+    for (const uint64_t row : chosen) weight_of(rows, rows.columns.back(), row);
 }
 
 void Preparing::count(Column& column, const RawColumn& raw, const RawRows& rows,
@@ -215,15 +219,18 @@ Preparation Preparing::finish() {
   return preparation;
 }
 
-Extending::Extending(Preparation& preparation)
+Extending::Extending(Preparation& preparation, const std::vector<std::string>& frozen)
     : preparation_(preparation),
       counts_(preparation.columns.size()),
-      values_(preparation.columns.size()) {}
+      values_(preparation.columns.size()) {
+  for (const PreparedColumn& column : preparation.columns)
+    grows_.push_back(column.spare_values > 0 &&
+                     std::ranges::find(frozen, column.name) == frozen.end());
+}
 
 void Extending::add(const RawRows& rows, std::span<const uint64_t> chosen) {
   for (size_t i = 0; i < counts_.size(); ++i)
-    if (preparation_.columns[i].spare_values > 0)
-      count_values(rows.columns[i], chosen, counts_[i], values_[i]);
+    if (grows_[i]) count_values(rows.columns[i], chosen, counts_[i], values_[i]);
 }
 
 void Extending::finish() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -37,8 +38,8 @@ class Preparing {
  public:
   explicit Preparing(const spec::TableSource& source) : source_(source) {}
 
-  // Adds these of the rows. Throws Invalid for a missing target, and for a vector that is longer or
-  // shorter than the others.
+  // Adds these of the rows. Throws Invalid for a missing target or weight, and for a vector that is
+  // longer or shorter than the others.
   void add(const RawRows& rows, std::span<const uint64_t> chosen);
   // Throws Invalid if nothing is left to learn from.
   Preparation finish();
@@ -67,7 +68,11 @@ class Preparing {
 // first, so that a model goes on with later data.
 class Extending {
  public:
-  explicit Extending(Preparation& preparation);
+  // Columns with one of the names `frozen` stay as they are.
+  Extending(Preparation& preparation, const std::vector<std::string>& frozen);
+
+  // Returns the number of columns that may get values.
+  size_t columns() const { return static_cast<size_t>(std::ranges::count(grows_, true)); }
 
   // Adds these of the rows, which are read with preparation.wanted().
   void add(const RawRows& rows, std::span<const uint64_t> chosen);
@@ -75,6 +80,7 @@ class Extending {
 
  private:
   Preparation& preparation_;
+  std::vector<bool> grows_;                       // by column
   std::vector<std::vector<uint64_t>> counts_;     // by column: of each value
   std::vector<std::vector<std::string>> values_;  // by column: as RawColumn has them
 };

@@ -37,6 +37,14 @@ void write_number(const PreparedColumn& column, double number, const RawRows& ro
 
 }  // namespace
 
+float weight_of(const RawRows& rows, const RawColumn& weights, uint64_t row) {
+  const double number = weights.numbers[row];
+  const auto weight = static_cast<float>(number);
+  if (std::isfinite(weight) && weight >= 0) return weight;
+  rows.refuse(row, weights.name, "a weight, which is a float of 0 or more",
+              std::isnan(number) ? "an empty cell" : fmt::format("{}", number));
+}
+
 RowWriter::RowWriter(const Preparation& preparation)
     : preparation_(preparation),
       stride_(static_cast<uint64_t>(preparation.inputs())),

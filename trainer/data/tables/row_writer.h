@@ -17,6 +17,9 @@ struct PlacedRow {
   uint64_t sample = 0;
 };
 
+// Returns the weight of a row. Throws Invalid, naming file and line, for a missing or negative one.
+float weight_of(const RawRows& rows, const RawColumn& weights, uint64_t row);
+
 // Makes samples of rows. The rows must come from one reader, which has read preparation.wanted().
 class RowWriter {
  public:

@@ -82,6 +82,7 @@ class SamplePredictor {
   SamplePredictor(Loaded& loaded, float least_score)
       : loaded_(loaded),
         format_(loaded.dataset->format()),
+        measuring_(measuring_of(*loaded.dataset)),
         least_score_(least_score),
         batcher_(*loaded.dataset, 1),
         buffer_(*loaded.dataset, 1),
@@ -109,17 +110,25 @@ class SamplePredictor {
       json["probability"] = *most;
       json["probabilities"] = outputs_;
     } else {
-      json["predicted"] = outputs_;
-      json["target"] = std::vector<float>(batch.targets[0], batch.targets[0] + outputs_.size());
+      const auto targets = static_cast<size_t>(spec().label_count);
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        json["predicted"].push_back(in_unit(i % targets, outputs_[i]));
+      for (size_t i = 0; i < targets; ++i)
+        json["target"].push_back(in_unit(i, batch.targets[0][i]));
     }
     return json;
   }
 
  private:
+  Json in_unit(size_t target, float number) const {
+    if (!measuring_.undo) return number;
+    return measuring_.in_unit(target, number);
+  }
   const compute::ModelSpec& spec() const { return loaded_.model.training.spec.model; }
 
   Loaded& loaded_;
   const data::SampleFormat format_;
+  const compute::Measuring measuring_;
   const float least_score_;
   data::Batcher batcher_;
   data::BatchBuffer buffer_;

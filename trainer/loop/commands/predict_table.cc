@@ -69,8 +69,13 @@ class TablePredictor {
         key_(std::move(key)),
         writer_(preparation) {
     add_column(key_.empty() ? "row" : key_, !key_.empty());
-    for (const std::string& target : preparation_.targets)
-      add_column(target, preparation_.target_is_class);
+    const auto* quantile = std::get_if<compute::Quantile>(&model.training.spec.model.loss);
+    const bool has_several = quantile != nullptr && quantile->count > 1;
+    for (int64_t i = 0; i < (has_several ? quantile->count : 1); ++i)
+      for (const std::string& target : preparation_.targets)
+        add_column(
+            has_several ? fmt::format("quantile {} of {}", quantile->quantiles[i], target) : target,
+            preparation_.target_is_class);
     if (!preparation_.target_is_class) return;
     add_column("probability", false);
     for (const std::string& name : preparation_.classes)
@@ -130,9 +135,10 @@ class TablePredictor {
 
   void add_outputs(std::span<const float> outputs) {
     if (!preparation_.target_is_class) {
-      for (size_t i = 0; i < preparation_.targets.size(); ++i)
+      const std::vector<data::Scaling>& scalings = preparation_.target_scalings;
+      for (size_t i = 0; i < outputs.size(); ++i)
         columns_[i + 1].numbers.push_back(
-            preparation_.target_scalings[i].undo(static_cast<double>(outputs[i])));
+            scalings[i % scalings.size()].undo(static_cast<double>(outputs[i])));
       return;
     }
     // A model may have more outputs than there are classes.

@@ -22,7 +22,8 @@ bool is_table(const std::filesystem::path& file);
 // CSV, or writes the same columns to options.to: a line of names, and a line for each row with its
 // key and
 //   of a classification: the class, its probability, and the probability of each class
-//   of numbers: the numbers, of which the transform of the target is undone
+//   of numbers: the numbers, of which the transform of the target is undone; of several quantiles
+//   those of each quantile, one after the other
 // Throws Invalid for a model that does not take tables, and for the errors of a table.
 void predict_table(const std::filesystem::path& where, const TableOptions& options,
                    const std::function<void(std::string_view)>& print);

@@ -12,6 +12,7 @@
 #include "common/system/file.h"
 #include "common/threads/watched_work.h"
 #include "trainer/compute/graph.h"
+#include "trainer/data/tables/preparation.h"
 #include "trainer/loop/batches/feed.h"
 #include "trainer/loop/loss_text.h"
 
@@ -64,11 +65,24 @@ Json by_class(const compute::Accumulator& accumulator, const data::SampleFormat&
 
 }  // namespace
 
+compute::Measuring measuring_of(const data::Dataset& dataset) {
+  compute::Measuring measuring;
+  if (dataset.rank_at() > 0) measuring.rank_at = dataset.rank_at();
+  const Json& table = dataset.format().table;
+  if (table.is_null()) return measuring;
+  const auto scalings = data::parse_preparation(table, "samples: table").target_scalings;
+  if (!scalings.empty())
+    measuring.undo = [scalings](size_t index, double number) {
+      return scalings.at(index).undo(number);
+    };
+  return measuring;
+}
+
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
                                    const spec::TrainingSpec& spec, std::stop_token stop) {
   const compute::Graph graph = compute::build_graph(spec.model);
   const data::SampleFormat& format = dataset.format();
-  const auto accumulators = compute::make_accumulators(graph);
+  const auto accumulators = compute::make_accumulators(graph, measuring_of(dataset));
   const auto pictures = PictureTaker::create(graph, format, spec.summary_pictures);
   std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
   Evaluation evaluation;

@@ -39,6 +39,9 @@ void for_each_number(const std::string& data, const Json& evaluation,
 // Returns the metrics of an evaluation's json() that are numbers, without those of single classes.
 std::map<std::string, double> numbers_of(const Json& evaluation);
 
+// Returns how an evaluation measures these data: numbers in the unit that a table has them in.
+compute::Measuring measuring_of(const data::Dataset& dataset);
+
 // Evaluates the metrics of the model's loss, in batches of spec.batch_size rows. Returns nothing if
 // `stop` was requested before all samples were seen.
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,

@@ -142,7 +142,7 @@ std::vector<Part> parts() {
       {"huber", dense_layers(Huber{0.5f}), Adam{}},
       {"binary cross entropy", dense_layers(BinaryCrossEntropy{2, 0.4f}), Adam{}},
       {"poisson", dense_layers(Poisson{}), Adam{}},
-      {"quantile", dense_layers(Quantile{0.8f}), Adam{}},
+      {"quantile", dense_layers(Quantile{{0.8f}}), Adam{}},
       {"detector, sigmoid", detector(Detector::sigmoid), RmsProp{0.9f, 0.9f, 1.0f}},
       {"detector, softmax, in bfloat16", detector(Detector::softmax), RmsProp{0.9f, 0.9f, 1.0f},
        Precision::bfloat16},

@@ -40,7 +40,7 @@ std::vector<Case> cases() {
        11},
       {"poisson", model(19, {dense("a", 33, sigmoid), dense("b", 5, linear)}, 5, Poisson{}), 16,
        11},
-      {"quantile", model(19, {dense("a", 33, sigmoid), dense("b", 5, linear)}, 5, Quantile{0.8f}),
+      {"quantile", model(19, {dense("a", 33, sigmoid), dense("b", 5, linear)}, 5, Quantile{{0.8f}}),
        16, 11},
       {"softmax_end", model(9, {dense("a", 12, relu), dense("b", 4, softmax)}, 4), 8, 8},
       {"softmax_inside", model(9, {dense("a", 21, softmax), dense("b", 4, softmax)}, 4, mse), 8, 8},

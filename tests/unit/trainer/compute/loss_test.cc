@@ -78,6 +78,7 @@ TEST(Losses, AreEvaluatedByTheMetricsThatTheySay) {
   const std::vector<const float*> objects = {target.data()};
   const std::vector<float> numbers = {1, 0, 0, 1};
   const std::vector<const float*> rows = {&numbers[0], &numbers[2]};
+  const std::vector<int32_t> groups = {0, 0};
   LossSums sums = classified(0.25, 1, 1);
   sums.terms[1] = 1;
   for (const LossKind& loss : all_losses()) {
@@ -94,6 +95,7 @@ TEST(Losses, AreEvaluatedByTheMetricsThatTheySay) {
     batch.rows = has_objects ? 1 : 2;
     batch.labels = labels;
     batch.targets = has_objects ? objects : rows;
+    if (describe(loss).labels == LabelKind::floats) batch.groups = groups;
     const bool has_numbers = describe(loss).function != OutputFunction::sigmoid &&
                              describe(loss).labels == LabelKind::floats;
     for (const auto& accumulator : make_accumulators(build_graph(smallest(loss)))) {
@@ -180,7 +182,7 @@ TEST(TargetLosses, AreWhatTheirFormulasSayOnEveryBackend) {
        {-0.7310586f, 0.11920292f, 0.5f},
        2.0 / 3},
       {Poisson{}, {0, 1}, {3, 0}, {1, 2.7182818f}, {-2, 2.7182818f}, 0},
-      {Quantile{0.75f}, {0, 3, 1}, {2, 1, 1}, {1.5f, 0.5f, 0}, {-0.75f, 0.25f, 0}, 0},
+      {Quantile{{0.75f}}, {0, 3, 1}, {2, 1, 1}, {1.5f, 0.5f, 0}, {-0.75f, 0.25f, 0}, 0},
   };
   for (const Backend backend : backends()) {
     if (is_missing(backend)) continue;
@@ -198,6 +200,55 @@ TEST(TargetLosses, AreWhatTheirFormulasSayOnEveryBackend) {
         EXPECT_NEAR(slopes[i], one.slopes[i] / float(width), 1e-6f * std::abs(one.slopes[i])) << i;
     }
   }
+}
+
+// Two outputs for each of two quantiles.
+TEST(TargetLosses, HaveAnOutputForEachQuantileOfEachTarget) {
+  const Quantile loss{.quantiles = {0.25f, 0.75f}, .count = 2};
+  for (const Backend backend : backends()) {
+    if (is_missing(backend)) continue;
+    const auto made = engine(backend, model(1, {dense("y", 4, Activation::linear)}, 2, loss), 1);
+    const auto [sums, slopes] = of_one_row(*made, {0, 5, 0, 5}, {2, 1});
+    EXPECT_NEAR(sums.loss, (0.25 * 2 + 0.75 * 4 + 0.75 * 2 + 0.25 * 4) / 4, 1e-6);
+    EXPECT_THAT(slopes, ::testing::Pointwise(::testing::FloatEq(),
+                                             {-0.25f / 4, 0.75f / 4, -0.75f / 4, 0.25f / 4}));
+  }
+}
+
+// The losses of all kinds but that of objects.
+TEST(WeightsOfRows, MultiplyTheLossAndTheGradientOfEachRow) {
+  for (const LossKind& loss : all_losses())
+    for (const Backend backend : backends()) {
+      if (is_missing(backend) || describe(loss).labels == LabelKind::objects) continue;
+      SCOPED_TRACE(describe(loss).name + " on " + name_of(backend));
+      const auto made = engine(backend, model(1, {dense("y", 3, Activation::linear)}, 3, loss), 2);
+      const std::vector<float> features{1, -2}, first{0, 1, 1}, second{1, 0, 1};
+      const void* pointers[] = {&features[0], &features[1]};
+      const float* targets[] = {first.data(), second.data()};
+      const int32_t labels[] = {2, 0};
+      const auto sums_of = [&](std::vector<size_t> rows, std::vector<float> weights) {
+        Batch batch;
+        batch.rows = static_cast<int64_t>(rows.size());
+        batch.features = std::span(pointers).subspan(rows[0], rows.size());
+        batch.targets = std::span(targets).subspan(rows[0], rows.size());
+        batch.labels = std::span(labels).subspan(rows[0], rows.size());
+        batch.weights = weights;
+        const LossSums sums = made->compute_gradients(batch);
+        return std::pair(sums, values(made->gradients()));
+      };
+      const auto [one, of_one] = sums_of({0}, {});
+      const auto [other, of_other] = sums_of({1}, {});
+      const auto [weighted, gradients] = sums_of({0, 1}, {2, 0.5f});
+      EXPECT_NEAR(weighted.loss, 2 * one.loss + other.loss / 2, 1e-6 * weighted.loss);
+      EXPECT_EQ(weighted.weight, 2) << "it is divided by the number of rows";
+      EXPECT_EQ(weighted.terms[0], one.terms[0] + other.terms[0]);
+      for (size_t i = 0; i < gradients.size(); ++i)
+        EXPECT_NEAR(gradients[i], 2 * of_one[i] + of_other[i] / 2, 1e-6) << i;
+      const auto [alone, of_alone] = sums_of({0, 1}, {0, 1});
+      EXPECT_EQ(alone.loss, other.loss);
+      EXPECT_EQ(of_alone, of_other) << "a row of weight 0 leaves the bits as they are";
+      EXPECT_EQ(sums_of({0, 1}, {1, 1}), sums_of({0, 1}, {}));
+    }
 }
 
 TEST(TargetLosses, MakePredictionsByTheirFunction) {

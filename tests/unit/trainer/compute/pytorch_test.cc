@@ -90,7 +90,7 @@ LossKind loss_of(const Json& json) {
   if (name == "huber") return Huber{json.at("delta")};
   if (name == "binary_cross_entropy") return BinaryCrossEntropy{json.at("positive_weight")};
   if (name == "poisson") return Poisson{};
-  if (name == "quantile") return Quantile{json.at("quantile")};
+  if (name == "quantile") return Quantile{{json.at("quantile").get<float>()}};
   if (name != "softmax_cross_entropy") throw std::runtime_error("a fixture has a loss " + name);
   return SoftmaxCrossEntropy{};
 }

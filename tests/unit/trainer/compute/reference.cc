@@ -277,7 +277,7 @@ double error_of(const Poisson&, double y, double t) {
   return std::exp(y) - t * y;
 }
 double error_of(const Quantile& loss, double y, double t) {
-  const double q = double(loss.quantile);
+  const double q = double(loss.quantiles[0]);
   return std::max(q * (t - y), (q - 1) * (t - y));
 }
 

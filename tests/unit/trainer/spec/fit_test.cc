@@ -106,6 +106,13 @@ INSTANTIATE_TEST_SUITE_P(
             "FinalUnitsOfTargets",
             {{"data.train", "{syntheticLinear: {samples: 9}}"}, {"model.loss", "meanSquaredError"}},
             "model.layers[2].dense.units: expected 1 outputs, one for each number of a target"},
+        Case{
+            "FinalUnitsOfQuantiles",
+            {{"data.train", "{syntheticLinear: {samples: 9}}"},
+             {"model.loss", "quantile"},
+             {"model.lossOptions", "{quantiles: [0.1, 0.9]}"}},
+            "model.layers[2].dense.units: expected 2 outputs, one for each quantile of each number "
+            "of a target"},
         Case{"SamplesOfAKnownModel",
              {{"model", "{name: mnist-mlp}"}},
              "data.train.syntheticClasses.shape: expected samples of 784 elements, as the model "

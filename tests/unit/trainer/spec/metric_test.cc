@@ -16,12 +16,15 @@ TEST(MetricNames, AreThoseOfValidationThatTheLossHas) {
   EXPECT_THAT(metric_names(compute::BinaryCrossEntropy{}),
               ElementsAre("validationLoss", "validationAccuracy", "validationAuc",
                           "validationAucAt200Thresholds", "validationLogLoss",
-                          "validationPrecision", "validationRecall", "validationF1"));
+                          "validationPrecision", "validationRecall", "validationF1",
+                          "validationNdcg", "validationMeanAveragePrecision", "validationHitRate"));
   for (const compute::LossKind& loss :
        {compute::LossKind{compute::MeanSquaredError{}}, compute::LossKind{compute::Huber{}},
         compute::LossKind{compute::Poisson{}}, compute::LossKind{compute::Quantile{}}})
-    EXPECT_THAT(metric_names(loss),
-                ElementsAre("validationLoss", "validationRmse", "validationMae", "validationR2"));
+    EXPECT_THAT(
+        metric_names(loss),
+        ElementsAre("validationLoss", "validationRmse", "validationMae", "validationR2",
+                    "validationNdcg", "validationMeanAveragePrecision", "validationHitRate"));
   EXPECT_THAT(all_metric_names(),
               IsSupersetOf({"validationLoss", "validationAccuracy", "validationBalancedAccuracy",
                             "validationLocalizationLoss", "validationAveragePrecision50"}));

@@ -523,9 +523,10 @@ TEST(TrainingSpec, ReadsWhenToStop) {
 }
 
 TEST(TrainingSpec, ReadsALossAndItsSettings) {
-  const auto loss_of = [](const std::string& more) {
+  const auto loss_of = [](const std::string& more, int units = 1) {
     return spec_with({{"data.train", "{syntheticLinear: {samples: 9}}"},
-                      {"model", "{layers: [{dense: {units: 1}}]" + more + "}"}})
+                      {"model",
+                       "{layers: [{dense: {units: " + std::to_string(units) + "}}]" + more + "}"}})
         .model.loss;
   };
   EXPECT_EQ(loss_of(", loss: meanSquaredError"), compute::LossKind(compute::MeanSquaredError{}));
@@ -534,9 +535,11 @@ TEST(TrainingSpec, ReadsALossAndItsSettings) {
   EXPECT_EQ(loss_of(", loss: huber, lossOptions: {delta: 0.25}"),
             compute::LossKind(compute::Huber{0.25f}));
   EXPECT_EQ(loss_of(", loss: poisson"), compute::LossKind(compute::Poisson{}));
-  EXPECT_EQ(loss_of(", loss: quantile"), compute::LossKind(compute::Quantile{0.5f}));
+  EXPECT_EQ(loss_of(", loss: quantile"), compute::LossKind(compute::Quantile{{0.5f}}));
   EXPECT_EQ(loss_of(", loss: quantile, lossOptions: {quantile: 0.9}"),
-            compute::LossKind(compute::Quantile{0.9f}));
+            compute::LossKind(compute::Quantile{{0.9f}}));
+  EXPECT_EQ(loss_of(", loss: quantile, lossOptions: {quantiles: [0.1, 0.9]}", 2),
+            compute::LossKind(compute::Quantile{{0.1f, 0.9f}, 2}));
   EXPECT_EQ(loss_of(", loss: binaryCrossEntropy"),
             compute::LossKind(compute::BinaryCrossEntropy{1.0f, 0.5f}));
   EXPECT_EQ(loss_of(", loss: binaryCrossEntropy, lossOptions: {positiveWeight: 3, threshold: 0.2}"),

@@ -29,6 +29,7 @@ class InputOperation : public Operation {
   void read(const Step& step, TeamThread thread) const {
     const int64_t begin = thread.begin(out_.width, kLine), end = thread.end(out_.width, kLine);
     prefetch(step, begin, end);
+    prefetch_targets(step, thread);
     float* x = context_.own_columns(out_.data, out_, thread);
     for (int64_t row = 0; row < step.rows; ++row) {
       convert(*step.batch, row, begin, end - begin, x + row * out_.stride + begin);
@@ -43,6 +44,13 @@ class InputOperation : public Operation {
       const char* from = static_cast<const char*>(step.batch->features[static_cast<size_t>(row)]);
       for (int64_t at = begin * size; at < end * size; at += 64) __builtin_prefetch(from + at);
     }
+  }
+
+  // The loss reads the targets of the thread's rows.
+  static void prefetch_targets(const Step& step, TeamThread thread) {
+    if (step.batch->targets.empty()) return;
+    for (int64_t row = thread.begin(step.rows); row < thread.end(step.rows); ++row)
+      __builtin_prefetch(step.batch->targets[static_cast<size_t>(row)]);
   }
 
   void convert(const Batch& batch, int64_t row, int64_t begin, int64_t n, float* x) const {

@@ -13,19 +13,24 @@ RowLoss::RowLoss(Context& context, std::string name, int64_t terms)
 }
 
 void RowLoss::forward(Program& program) {
-  program.add(name_,
-              {reads(out_.data, Share::rows), writes(out_.gradient, Share::rows),
-               writes(losses_, Share::rows)},
-              [this](const Step& step, TeamThread thread) {
-                const auto count = static_cast<size_t>(term_count_);
-                for (int64_t row = thread.begin(step.rows); row < thread.end(step.rows); ++row) {
-                  const float* y = context_.arena.floats(out_.data) + row * out_.stride;
-                  float* dy = context_.arena.floats(out_.gradient) + row * out_.stride;
-                  float* terms = context_.arena.floats(terms_) + row * term_count_;
-                  context_.arena.floats(losses_)[row] = one(
-                      {*step.batch, static_cast<size_t>(row), y, dy, {terms, count}, thread.index});
-                }
-              });
+  program.add(
+      name_,
+      {reads(out_.data, Share::rows), writes(out_.gradient, Share::rows),
+       writes(losses_, Share::rows)},
+      [this](const Step& step, TeamThread thread) {
+        const auto count = static_cast<size_t>(term_count_);
+        for (int64_t row = thread.begin(step.rows); row < thread.end(step.rows); ++row) {
+          const float* y = context_.arena.floats(out_.data) + row * out_.stride;
+          float* dy = context_.arena.floats(out_.gradient) + row * out_.stride;
+          float* terms = context_.arena.floats(terms_) + row * term_count_;
+          float& loss = context_.arena.floats(losses_)[row];
+          loss = one({*step.batch, static_cast<size_t>(row), y, dy, {terms, count}, thread.index});
+          if (step.batch->weights.empty()) continue;
+          const float weight = step.batch->weights[static_cast<size_t>(row)];
+          loss *= weight;
+          for (int64_t i = 0; i < width(); ++i) dy[i] *= weight;
+        }
+      });
 }
 
 LossSums RowLoss::sums(int64_t rows) const {

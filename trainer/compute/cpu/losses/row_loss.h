@@ -31,7 +31,7 @@ class RowLoss : public LossOperation {
   double prepare(const Batch& batch) override { return static_cast<double>(batch.rows); }
 
  protected:
-  // Returns the row's loss.
+  // Returns the row's loss, without its weight.
   virtual float one(const LossRow& row) const = 0;
 
   const Kernels& kernels() const { return context_.kernels; }

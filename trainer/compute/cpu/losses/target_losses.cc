@@ -7,7 +7,7 @@ template <class Loss>
 class TargetRows : public RowLoss {
  public:
   TargetRows(const Loss& loss, Context& context, const char* name)
-      : RowLoss(context, name, Loss::kTerms), loss_(loss) {}
+      : RowLoss(context, name, Loss::kTerms), loss_(loss), targets_(context.graph.label_count) {}
 
  private:
   float one(const LossRow& row) const override {
@@ -15,7 +15,7 @@ class TargetRows : public RowLoss {
     const float scale = 1.0f / static_cast<float>(width());
     float sum = 0, term = 0;
     for (int64_t i = 0; i < width(); ++i) {
-      const TargetLoss output = loss_.at(row.y[i], target[i]);
+      const TargetLoss output = loss_of_output(loss_, row.y, target, targets_, i);
       sum += output.loss;
       term += output.term;
       row.dy[i] = scale * output.slope;
@@ -25,6 +25,7 @@ class TargetRows : public RowLoss {
   }
 
   const Loss loss_;
+  const int64_t targets_;  // of a row
 };
 
 }  // namespace

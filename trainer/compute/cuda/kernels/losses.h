@@ -5,13 +5,15 @@
 
 namespace muster::compute::cuda {
 
-// Each kernel writes the rows' losses and the gradient of the model's output y, [rows, columns].
+// Each kernel writes the rows' losses and the gradient of the model's output y, [rows, columns],
+// both times the row's weight.
 
 // `correct` is 1 if the label's output is the largest, or the first of several equally large ones.
 struct SoftmaxCrossEntropyRows {
   int64_t rows, columns;
   const float* y;
   const int32_t* labels;
+  const float* weights;
   float* dy;
   float* losses;
   float* correct;
@@ -29,7 +31,7 @@ struct SoftmaxCrossEntropyRows {
     const SoftmaxScale scale = exponentials(block, columns, x, d);
     for_block_items(block, columns, [&](int64_t c) {
       const float probability = d[c] * (1.0f / scale.total);
-      d[c] = c == label ? probability - 1.0f : probability;
+      d[c] = weights[row] * (c == label ? probability - 1.0f : probability);
     });
     // The number of outputs that are larger than the label's output, or equal and before it.
     const float before = sum_block_items(
@@ -48,7 +50,7 @@ struct SoftmaxCrossEntropyRows {
     return x[c] > x[label] || (c < label && x[c] == x[label]);
   }
   MUSTER_INLINE void finish(int64_t row, SoftmaxScale scale, float of_label, bool is_first) const {
-    losses[row] = ::logf(scale.total) - (of_label - scale.most);
+    losses[row] = weights[row] * (::logf(scale.total) - (of_label - scale.most));
     correct[row] = is_first ? 1.0f : 0.0f;
   }
 
@@ -98,7 +100,7 @@ struct SoftmaxCrossEntropyRows {
       place.scale.total = total;
       const float probability = place.exponentials[place.column] * (1.0f / total);
       dy[place.row * columns + place.column] =
-          place.column == place.label ? probability - 1.0f : probability;
+          weights[place.row] * (place.column == place.label ? probability - 1.0f : probability);
       if (place.column == 0) finish(place.row, place.scale, place.x[place.label], is_first);
     });
   }
@@ -108,6 +110,7 @@ struct SquaredErrorRows {
   int64_t rows, columns;
   const float* y;
   const float* targets;
+  const float* weights;
   float* dy;
   float* losses;
 
@@ -120,23 +123,26 @@ struct SquaredErrorRows {
       float sum = 0;
       for (int64_t i = at + thread; i < at + columns; i += kBlockThreads) {
         const float difference = y[i] - targets[i];
-        dy[i] = difference * scale;
+        dy[i] = difference * scale * weights[block.index()];
         sum = fma(difference, difference, sum);
       }
       return sum;
     });
     block.each([&](int64_t thread) {
-      if (thread == 0) losses[block.index()] = total / static_cast<float>(columns);
+      if (thread == 0)
+        losses[block.index()] = total / static_cast<float>(columns) * weights[block.index()];
     });
   }
 };
 
-// `terms` is used only if the loss has a term.
+// A row has `targets_of_row` targets. `terms` is used only if the loss has a term.
 template <class Loss>
 struct TargetRows {
   int64_t rows, columns;
   const float* y;
+  int64_t targets_of_row;
   const float* targets;
+  const float* weights;
   Loss loss;
   float* dy;
   float* losses;
@@ -145,23 +151,24 @@ struct TargetRows {
   MUSTER_INLINE Shape shape() const { return {rows}; }
   template <class Block>
   MUSTER_INLINE void operator()(Block& block) const {
-    const int64_t at = block.index() * columns;
+    const int64_t row = block.index();
+    const float* const outputs = y + row * columns;
+    const auto one = [&](int64_t column) {
+      return loss_of_output(loss, outputs, targets + row * targets_of_row, targets_of_row, column);
+    };
     const float scale = 1.0f / static_cast<float>(columns);
     const float total = sum_block_items(block, columns, [&](int64_t column) {
-      const int64_t i = at + column;
-      const TargetLoss output = loss.at(y[i], targets[i]);
-      dy[i] = scale * output.slope;
+      const TargetLoss output = one(column);
+      dy[row * columns + column] = scale * output.slope * weights[row];
       return output.loss;
     });
     float term = 0;
     if constexpr (Loss::kTerms > 0)
-      term = sum_block_items(block, columns, [&](int64_t column) {
-        return loss.at(y[at + column], targets[at + column]).term;
-      });
+      term = sum_block_items(block, columns, [&](int64_t column) { return one(column).term; });
     block.each([&](int64_t thread) {
       if (thread != 0) return;
-      losses[block.index()] = total * scale;
-      if constexpr (Loss::kTerms > 0) terms[block.index()] = term * scale;
+      losses[row] = total * scale * weights[row];
+      if constexpr (Loss::kTerms > 0) terms[row] = term * scale;
     });
   }
 };

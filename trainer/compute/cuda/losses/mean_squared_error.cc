@@ -10,7 +10,8 @@ class MeanSquaredErrorLoss : public RowLoss {
  private:
   void launch(int64_t rows) override {
     context().gpu.launch(SquaredErrorRows{rows, output().width, output().values(),
-                                          context().step.targets, output().gradients(), losses()});
+                                          context().step.targets, context().step.weights,
+                                          output().gradients(), losses()});
   }
 };
 

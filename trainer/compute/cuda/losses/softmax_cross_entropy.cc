@@ -10,8 +10,8 @@ class SoftmaxCrossEntropyLoss : public RowLoss {
  private:
   void launch(int64_t rows) override {
     context().gpu.launch(SoftmaxCrossEntropyRows{rows, output().width, output().values(),
-                                                 context().step.labels, output().gradients(),
-                                                 losses(), term(0)});
+                                                 context().step.labels, context().step.weights,
+                                                 output().gradients(), losses(), term(0)});
   }
 };
 

@@ -12,7 +12,8 @@ class TargetLossRows : public RowLoss {
  private:
   void launch(int64_t rows) override {
     context().gpu.launch(TargetRows<Loss>{rows, output().width, output().values(),
-                                          context().step.targets, loss_, output().gradients(),
+                                          context().graph.label_count, context().step.targets,
+                                          context().step.weights, loss_, output().gradients(),
                                           losses(), Loss::kTerms > 0 ? term(0) : nullptr});
   }
 

@@ -30,17 +30,19 @@ LossKind measured_loss(const Json& json) {
 // The accumulators of a loss's evaluation but the first, which has the loss itself.
 class Measured {
  public:
-  Measured(const LossKind& loss, size_t width)
+  Measured(const LossKind& loss, size_t width, const Measuring& measuring = {})
       : width_(width),
         accumulators_(make_accumulators(
             build_graph(model(1, {dense("y", static_cast<int64_t>(width), Activation::linear)},
-                              static_cast<int64_t>(width), loss)))) {
+                              static_cast<int64_t>(width) / outputs_for_each(loss), loss)),
+            measuring)) {
     accumulators_.erase(accumulators_.begin());
   }
 
   // Adds rows; `labels` or `targets` are empty.
   void add(const std::vector<std::vector<float>>& outputs, const std::vector<int32_t>& labels,
-           const std::vector<std::vector<float>>& targets) {
+           const std::vector<std::vector<float>>& targets,
+           const std::vector<int32_t>& groups = {}) {
     std::vector<float> flat;
     std::vector<const float*> rows;
     for (const auto& row : outputs) flat.insert(flat.end(), row.begin(), row.end());
@@ -49,14 +51,17 @@ class Measured {
     batch.rows = static_cast<int64_t>(outputs.size());
     batch.labels = labels;
     batch.targets = rows;
+    batch.groups = groups;
     flat.resize(flat.size() + 3 * width_, 1e9f);  // the buffer of a batch that is not full
     for (const auto& accumulator : accumulators_) accumulator->add({batch, flat, {}});
   }
 
+  // The first accumulator besides that of the loss; others are for rankings.
   Accumulator& only() { return *accumulators_.at(0); }
-  std::map<std::string, double> metrics() {
+  std::map<std::string, double> metrics(size_t accumulator = 0) {
     std::map<std::string, double> named;
-    for (const Metric& metric : only().metrics()) named[metric.name] = metric.value;
+    for (const Metric& metric : accumulators_.at(accumulator)->metrics())
+      named[metric.name] = metric.value;
     return named;
   }
 
@@ -75,11 +80,12 @@ std::vector<Row> part(const Json& rows, size_t begin, size_t count) {
 
 Measured measured_case(const Json& json, size_t batch) {
   const size_t rows = json.at("outputs").size();
-  Measured made(measured_loss(json), json["outputs"][0].size());
+  Measured made(measured_loss(json), json["outputs"][0].size(), {.rank_at = json.value("at", 10)});
   for (size_t at = 0; at < rows; at += batch)
     made.add(part<std::vector<float>>(json["outputs"], at, batch),
              part<int32_t>(json.value("labels", Json::array()), at, batch),
-             part<std::vector<float>>(json.value("targets", Json::array()), at, batch));
+             part<std::vector<float>>(json.value("targets", Json::array()), at, batch),
+             part<int32_t>(json.value("groups", Json::array()), at, batch));
   return made;
 }
 
@@ -91,13 +97,15 @@ TEST(Measures, AreThoseOfScikitLearnForBatchesOfAnySize) {
     ++files;
     const Json json = Json::parse(std::ifstream(entry.path()));
     Measured whole = measured_case(json, 1000);
-    const auto metrics = whole.metrics();
+    const size_t accumulator = json.contains("groups") ? 1 : 0;
+    const auto metrics = whole.metrics(accumulator);
     EXPECT_EQ(metrics.size(), json.at("expected").size());
     for (const auto& [name, value] : json["expected"].items()) {
       ASSERT_TRUE(metrics.contains(name)) << name;
       EXPECT_NEAR(metrics.at(name), value.get<double>(), 1e-6 * std::abs(value.get<double>()))
           << name;
     }
+    if (accumulator > 0) continue;
     for (const ClassMetric& metric : whole.only().class_metrics()) {
       const auto expected = json.at("by_class").at(metric.name).get<std::vector<double>>();
       ASSERT_EQ(metric.values.size(), expected.size()) << metric.name;
@@ -106,10 +114,10 @@ TEST(Measures, AreThoseOfScikitLearnForBatchesOfAnySize) {
     }
     EXPECT_EQ(Json(whole.only().confusion()), json.value("confusion", Json::array()));
     Measured apart = measured_case(json, 7);
-    EXPECT_EQ(apart.metrics(), metrics) << "bit by bit";
+    EXPECT_EQ(apart.metrics(accumulator), metrics) << "bit by bit";
     EXPECT_EQ(apart.only().confusion(), whole.only().confusion());
   }
-  EXPECT_EQ(files, 7u);
+  EXPECT_EQ(files, 9u);
 }
 
 TEST(Measures, OfDecisionsAreLeftOutWhereTheDataHaveNothingToMeasure) {
@@ -154,6 +162,34 @@ TEST(Measures, OfEqualTargetsHaveNoR2) {
   Measured predicted(Quantile{}, 1);
   predicted.add({{1}, {3}}, {}, {{2}, {2}});
   EXPECT_EQ(predicted.metrics(), (std::map<std::string, double>{{"mae", 1}, {"rmse", 1}}));
+}
+
+TEST(Measures, OfNumbersAreInTheUnitOfTheData) {
+  const auto undo = [](size_t index, double number) { return index == 0 ? 10 * number : -number; };
+  Measured predicted(MeanSquaredError{}, 2, {.undo = undo});
+  predicted.add({{1, 0}, {3, 1}}, {}, {{2, 4}, {3, 1}});
+  EXPECT_EQ(predicted.metrics().at("mae"), (5.0 + 2.0) / 2);
+  EXPECT_EQ(predicted.metrics().at("rmse"), (std::sqrt(50.0) + std::sqrt(8.0)) / 2);
+}
+
+TEST(Measures, OfSeveralQuantilesAreThoseOfTheMiddleOne) {
+  Measured predicted(Quantile{.quantiles = {0.1f, 0.6f, 0.8f}, .count = 3}, 3);
+  predicted.add({{7, 3, 9}, {8, 2, 9}}, {}, {{1}, {2}});
+  EXPECT_EQ(predicted.metrics().at("mae"), 1);
+}
+
+TEST(Rankings, LeaveOutGroupsWithoutARelevantRow) {
+  Measured none(BinaryCrossEntropy{}, 1);
+  none.add({{1}, {2}}, {}, {{0}, {0}}, {1, 1});
+  EXPECT_TRUE(none.metrics(1).empty());
+  none.add({{1}, {2}}, {}, {{1}, {1}}, {2, 2});
+  EXPECT_EQ(none.metrics(1), (std::map<std::string, double>{
+                                 {"ndcg", 1}, {"meanAveragePrecision", 1}, {"hitRate", 1}}));
+  none.add({{std::numeric_limits<float>::quiet_NaN()}}, {}, {{0}}, {1});
+  EXPECT_TRUE(std::isnan(none.metrics(1).at("ndcg")));
+  Measured without(BinaryCrossEntropy{}, 1);
+  without.add({{1}}, {}, {{1}});
+  EXPECT_TRUE(without.metrics(1).empty()) << "there are no groups";
 }
 
 TEST(Measures, OfVeryManyClassesAreOnlyThoseOverAllOfThem) {

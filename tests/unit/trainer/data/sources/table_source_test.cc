@@ -198,6 +198,79 @@ TEST(TableSource, GoesOnWithLaterData) {
   EXPECT_THAT(dataset->format().classes, ElementsAre("p", "q"));
 }
 
+TEST(TableSource, BringsNoValuesToAFrozenFeature) {
+  const TestFolder folder;
+  spec::TableFeature spare = feature("a"), frozen = feature("b");
+  spare.spare_values = frozen.spare_values = 1;
+  const auto source = [&](const char* name, const char* csv) {
+    spec::DataSource later = table(folder.write(name, csv));
+    of(later).features = {spare, frozen};
+    return later;
+  };
+  const Json kept = open_dataset(source("1.csv", "a,b,y\nr,r,p\ns,s,q\n"))->format().table;
+  frozen.freeze = true;
+  const char* later = "a,b,y\nt,t,q\nt,t,p\n";  // as many bytes as the first file has
+  const Json next = continue_preparation(source("2.csv", later), kept);
+  EXPECT_EQ(next["columns"][0]["values"], Json({"r", "s", "t"}));
+  EXPECT_EQ(next["columns"][1], kept["columns"][1]);
+  spare.freeze = true;
+  EXPECT_EQ(continue_preparation(source("2.csv", later), kept), kept);
+}
+
+TEST(TableSource, WeighsTheRowsThatItTrainsOn) {
+  const TestFolder folder;
+  spec::DataSource train = table(folder.write("t.csv", "w,a,y\n0,1,p\n2.5,3,q\n"));
+  of(train).weight_column = "w";
+  const auto dataset = open_dataset(train);
+  EXPECT_THAT(dataset->format().shape, ElementsAre(1));  // no feature
+  EXPECT_TRUE(dataset->has_weights());
+  EXPECT_EQ(filled(*dataset, 0).weight, 0);
+  EXPECT_EQ(filled(*dataset, 1).weight, 2.5f);
+  spec::DataSource test = table(folder.write("test.csv", "a,y\n1,p\n"));
+  spec::train_on(train, test);
+  EXPECT_FALSE(open_dataset(test)->has_weights());
+  of(train).prepared = dataset->format().table;  // as a model that goes on has it
+  EXPECT_EQ(filled(*open_dataset(train), 1).weight, 2.5f);
+}
+
+TEST(TableSource, RefusesAWeightThatIsNone) {
+  const TestFolder folder;
+  const auto refusal = [&](const std::string& weight) {
+    spec::DataSource source = table(folder.write("t.csv", "w,a,y\n1,1,p\n" + weight + ",3,q\n"));
+    of(source).weight_column = "w";
+    return test::error_of([&] { open_dataset(source); });
+  };
+  EXPECT_THAT(refusal("-1"), HasSubstr("t.csv, line 3, column w: expected a weight, which is a "
+                                       "float of 0 or more, found -1"));
+  EXPECT_THAT(refusal(""), HasSubstr("line 3, column w: expected a weight, which is a float of 0 "
+                                     "or more, found an empty cell"));
+  EXPECT_THAT(refusal("NaN"), HasSubstr("line 3, column w: expected a weight"));
+  EXPECT_THAT(refusal("inf"), HasSubstr("line 3, column w: expected"));
+  EXPECT_THAT(refusal("1e300"), HasSubstr("line 3, column w: expected a weight"));
+  EXPECT_THAT(refusal("much"), HasSubstr("line 3, column w: expected"));
+}
+
+TEST(TableSource, NamesTheGroupsInWhichAnEvaluationRanks) {
+  const TestFolder folder;
+  const spec::DataSource train = table(folder.write("t.csv", "a,y\n1,0\n3,1\n"), false);
+  EXPECT_EQ(open_dataset(train)->rank_at(), 0);
+  const auto ranked = [&](const char* csv) {
+    spec::DataSource test = table(folder.write("test.csv", csv), false);
+    spec::train_on(train, test);
+    of(test).group_column = "u";
+    of(test).rank_at = 3;
+    return test;
+  };
+  const auto dataset = open_dataset(ranked("u,a,y\n7,1,0\n8,2,0\n7,3,1\n"));
+  EXPECT_EQ(dataset->rank_at(), 3);
+  EXPECT_EQ(filled(*dataset, 0).group, filled(*dataset, 2).group);
+  EXPECT_NE(filled(*dataset, 0).group, filled(*dataset, 1).group);
+  EXPECT_THAT(test::error_of([&] { open_dataset(ranked("u,a,y\n7,1,0\n,2,0\n")); }),
+              HasSubstr("test.csv, line 3, column u: expected the group in which the row is "
+                        "ranked, found an empty cell"));
+  EXPECT_THAT(look_at(ranked("a,y\n1,0\n"))->malformed, HasSubstr("expected a column named \"u\""));
+}
+
 TEST(TableSource, KeepsSamplesInATemporaryFileToo) {
   const TestFolder folder;
   spec::DataSource source = table(folder.write("t.csv", kFourRows));

@@ -186,7 +186,7 @@ TEST(Preparation, GivesSpareInputsToTheMostFrequentNewValues) {
   Preparation preparation = trained.prepared();
   EXPECT_EQ(preparation.inputs(), 5);
   Trained later("a,y\nq,x\nt,x\ns,x\nr,x\nr,x\n", {spare});
-  Extending extending(preparation);
+  Extending extending(preparation, {});
   RawReader(later.source, preparation.wanted(true)).read([&](const RawRows& rows) {
     extending.add(rows, std::vector<uint64_t>{0, 1, 2, 3, 4});
   });
