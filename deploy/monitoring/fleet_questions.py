@@ -15,15 +15,18 @@ import urllib.request
 
 BOARD = pathlib.Path(__file__).resolve().parents[2] / "charts/muster/files/dashboards/fleet.json"
 
-# Each question, and the title of the panel that has the answer. Where two panels have the title, it is the last one.
+# Each question, the title of the panel that has the answer, and what its numbers are where the panel does not say it.
+# Where two panels have the title, it is the last one.
 QUESTIONS = (
-    ("Which teams have jobs that have not ended, and how many?", "Jobs by namespace"),
+    ("Which teams have jobs that have not ended, and how many?", "Jobs by namespace", "Jobs"),
     ("Which jobs are these, and in which state?", "Jobs that have not ended"),
     ("Which jobs wait, for what, and since when?", "Which jobs wait, why and how long"),
-    ("Which share of its time does each team train?", "Goodput by namespace"),
-    ("How many jobs of each team spend their time otherwise, without waiting by decision?", "Waste by namespace"),
-    ("On what is time spent that is no training?", "Jobs by use of their time"),
-    ("Why have jobs failed within the last hour?", "Failures by reason"),
+    ("Which share of its time does each team train?", "Goodput by namespace", "Share"),
+    ("How many jobs of each team, on average, do not train, although no queue and no user holds them?", "Waste by namespace",
+     "Jobs"),
+    ("What do jobs do instead of training, and how many on average?", "Jobs by use of their time", "Jobs"),
+    ("Which jobs are slow, and what do they do instead of computing?", "What jobs do instead of computing"),
+    ("Why have jobs failed within the last hour?", "Failures by reason", "Jobs"),
     ("Which jobs have ended within the last hour?", "Jobs that have ended within the hour"),
     ("Who is restarted, how often, and why?", "Who is restarted, and why"),
     ("How old are checkpoints?", "Age of the newest checkpoint"),
@@ -87,10 +90,10 @@ class Panel:
             query = query.replace(f"${name}", value)
         return query
 
-    def table(self, samples):
+    def table(self, samples, value="Value"):
         """A row of words for each sample, below a row of headers."""
         labels = [name for name in self._names if name != "Value"] or sorted({name for one, _ in samples for name in one})
-        rows = [[self._names.get(name, name.capitalize()) for name in labels] + [self._names.get("Value", "Value")]]
+        rows = [[self._names.get(name, name.capitalize()) for name in labels] + [self._names.get("Value", value)]]
         rows += [[labelled.get(name, "") for name in labels] + [with_unit(value, self._unit)] for labelled, value in samples]
         return rows if self._has_value else [row[:-1] for row in rows]
 
@@ -105,11 +108,11 @@ def answer(prometheus, variables):
         raise Failed("expected metrics of Muster's operator in this Prometheus (muster_jobs), found none; "
                      "docs/operations/metrics.md says how it collects them")
     panels = {panel["title"]: panel for panel in json.loads(BOARD.read_text())["panels"]}
-    for question, title in QUESTIONS:
+    for question, title, *value in QUESTIONS:
         panel = Panel(panels[title])
         samples = prometheus.ask(panel.query(variables))
         print(question)
-        print("\n".join(lines_of(panel.table(samples))) if samples else "  none")
+        print("\n".join(lines_of(panel.table(samples, *value))) if samples else "  none")
         print()
 
 

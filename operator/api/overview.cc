@@ -7,7 +7,13 @@ namespace muster::api {
 
 namespace {
 
-// A job that was suspended counts no losses until it has run again.
+bool is_restarted_after_disruption(const JobStatus& status) {
+  const Condition* restarting = status.find("Restarting");
+  return restarting != nullptr && restarting->status && is_disruption(restarting->reason);
+}
+
+}  // namespace
+
 bool has_lost_replicas(const JobStatus& status) {
   const Condition* running = status.find("Running");
   if (running == nullptr || running->status || integer_or(status.progress, "step", 0) == 0) {
@@ -16,13 +22,6 @@ bool has_lost_replicas(const JobStatus& status) {
   const Condition* suspended = status.find("Suspended");
   return suspended == nullptr || suspended->last_transition < running->last_transition;
 }
-
-bool is_restarted_after_disruption(const JobStatus& status) {
-  const Condition* restarting = status.find("Restarting");
-  return restarting != nullptr && restarting->status && is_disruption(restarting->reason);
-}
-
-}  // namespace
 
 std::string state_word(const JobStatus& status) {
   for (const char* ended : {"Succeeded", "Failed"}) {

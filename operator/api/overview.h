@@ -15,6 +15,10 @@ namespace muster::api {
 // Evicted, Deactivated), Failing (failure is decided, replicas are stopping), Completing (success
 // is decided, replicas are stopping), Failed or Succeeded.
 std::string state_word(const JobStatus& status);
+
+// Returns whether a job that has trained lacks replicas. One that was suspended counts no losses
+// until it has run again.
+bool has_lost_replicas(const JobStatus& status);
 inline constexpr const char* kStateWords[] = {"Pending", "Running",     "Recovering", "Restarting",
                                               "Stalled", "NotAccepted", "Suspending", "Suspended",
                                               "Queued",  "Preempted",   "Evicted",    "Deactivated",

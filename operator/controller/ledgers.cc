@@ -13,28 +13,34 @@ std::string key_of(const api::TrainingJob& job) {
   return job.name_space + "/" + job.name;
 }
 
-plan::Usage pending(const plan::JobLedger& ledger, double elapsed, int gpus) {
-  plan::Usage usage;
-  usage.charge(ledger.spent_after(elapsed).since(ledger.spent()), gpus);
-  return usage;
+// Returns what is left of `spent` without its first `skipped` seconds.
+TimeSpent without(const TimeSpent& spent, double skipped) {
+  const double all = spent.total();
+  return all > 0 ? spent * (std::max(0.0, all - skipped) / all) : spent;
 }
 
 }  // namespace
 
-void Ledgers::count_from(api::Time begin) {
+void Ledgers::count_from(api::Time begin, std::optional<api::Time> looked_until) {
   const MutexLock lock(mutex_);
   begin_ = begin;
+  looked_until_ = looked_until;
 }
 
 Ledgers::Entry Ledgers::begin(const api::TrainingJob& job, api::Time now, Moment ticks) {
   Entry entry;
   entry.job = {job.name_space, job.name, {}, false};
-  if (!job.status.goodput.is_null()) entry.job.ledger = plan::JobLedger(job.status.goodput);
   entry.uid = job.uid;
   entry.gpus = plan::gpus_of(job);
   entry.until = std::min(plan::counted_until(job).value_or(now), now);
   // A job that has ended and trains on did not spend the time in between.
   if (job.status.completion_time) entry.until = now;
+  const auto seconds_until = [&](const std::optional<api::Time>& end) {
+    return end ? std::max(0.0, seconds(std::min(*end, now) - entry.until)) : 0;
+  };
+  if (!job.status.goodput.is_null())
+    entry.job.ledger = plan::JobLedger(job.status.goodput, seconds_until(looked_until_));
+  entry.counted_before = seconds_until(begin_);
   entry.counted = ticks - (now - entry.until);
   return entry;
 }
@@ -56,15 +62,34 @@ void Ledgers::look(const api::TrainingJob& job, const plan::Observed& observed, 
   plan::JobLedger& ledger = entry.job.ledger;
   const TimeSpent before = ledger.spent();
   ledger.advance(seconds(ticks - entry.counted), plan.use, observed.ledger);
-  TimeSpent fresh = ledger.spent().since(before);
-  // The leader before has counted what was before, though the job's status may not have it.
-  if (begins && begin_ && entry.until < *begin_ && entry.until < now)
-    fresh = fresh * (seconds(now - std::min(*begin_, now)) / seconds(now - entry.until));
-  entry.counted = ticks;
+  entry.told_by_process = observed.ledger && observed.ledger->counts() && !observed.ledger->final;
+  entry.counted = std::max(entry.counted, ticks);
   entry.until = now;
-  by_namespace_[job.name_space].charge(fresh, entry.gpus);
+  charge(entry, before);
   entry.gpus = plan::gpus_of(job);
   if (plan.status != job.status) plan.status.goodput = ledger.json(now);
+}
+
+// Adds to the sums what the job's ledger has got since it had `before`.
+void Ledgers::charge(Entry& entry, const TimeSpent& before) {
+  const TimeSpent fresh = entry.job.ledger.spent().since(before);
+  by_namespace_[entry.job.name_space].charge(without(fresh, entry.counted_before), entry.gpus);
+  entry.counted_before = std::max(0.0, entry.counted_before - fresh.total());
+}
+
+void Ledgers::count_until(api::Time now, Moment ticks) {
+  const MutexLock lock(mutex_);
+  for (auto& [key, entry] : jobs_) {
+    plan::JobLedger& ledger = entry.job.ledger;
+    const bool awaits_a_look = ledger.use() == TimeUse::unknown;
+    if (entry.job.finished || entry.told_by_process || awaits_a_look || ticks <= entry.counted)
+      continue;
+    const TimeSpent before = ledger.spent();
+    ledger.advance(seconds(ticks - entry.counted), ledger.use(), {});
+    entry.counted = ticks;
+    entry.until = now;
+    charge(entry, before);
+  }
 }
 
 void Ledgers::told(const api::TrainingJob& job, const api::JobStatus& status) {
@@ -81,11 +106,20 @@ void Ledgers::finish(const api::TrainingJob& job, const api::JobStatus& status) 
   keep_finished(found->first);
 }
 
+// Returns what the job has used that is not counted yet.
+plan::Usage Ledgers::pending(const Entry& entry, double elapsed) {
+  const plan::JobLedger& ledger = entry.job.ledger;
+  plan::Usage usage;
+  usage.charge(without(ledger.spent_after(elapsed).since(ledger.spent()), entry.counted_before),
+               entry.gpus);
+  return usage;
+}
+
 // Counts what is left of a job that has ended, or is gone.
 void Ledgers::close(const Entry& entry, double elapsed, const std::string& state) {
   if (entry.job.finished) return;
   plan::Usage& usage = by_namespace_[entry.job.name_space];
-  usage += pending(entry.job.ledger, elapsed, entry.gpus);
+  usage += pending(entry, elapsed);
   ++usage.ended[state];
 }
 
@@ -123,8 +157,7 @@ plan::UsageByNamespace Ledgers::by_namespace(Moment ticks) const {
   plan::UsageByNamespace all = by_namespace_;
   for (const auto& [key, entry] : jobs_)
     if (!entry.job.finished)
-      all[entry.job.name_space] +=
-          pending(entry.job.ledger, seconds(ticks - entry.counted), entry.gpus);
+      all[entry.job.name_space] += pending(entry, seconds(ticks - entry.counted));
   return all;
 }
 

@@ -21,14 +21,18 @@ class Ledgers {
  public:
   using Moment = std::chrono::steady_clock::time_point;
 
-  // Sets the time from which on the sums of namespaces count, by the wall clock. Without it they
-  // count each job since its creation. Call it before the first look.
-  void count_from(api::Time begin);
+  // Sets the time from which on the sums of namespaces count, by the wall clock, and until when
+  // another operator has looked at all jobs, if one has. Without it the sums count each job since
+  // its creation. Call it before the first look.
+  void count_from(api::Time begin, std::optional<api::Time> looked_until = {});
 
   // Counts the time of a job until now, by the wall clock and the monotonic one, before the status
   // of `plan` is written. Sets status.goodput in it if the status is written anyway.
   void look(const api::TrainingJob& job, const plan::Observed& observed, plan::Plan& plan,
             api::Time now, Moment ticks);
+  // Counts the time until now of the jobs that only the cluster shows: they were not looked at
+  // because nothing has changed. Those whose process tells are counted when it does.
+  void count_until(api::Time now, Moment ticks);
   // The number of finished jobs that are kept, the newest ones.
   static constexpr size_t kMostFinished = 1000;
 
@@ -56,18 +60,25 @@ class Ledgers {
     Job job;
     std::string uid;
     int gpus = 0;
+    bool told_by_process = false;
     Moment counted;
     api::Time until;  // the wall clock's time of `counted`
+    // Seconds at the beginning that the sums of namespaces do not get: the leader before has
+    // counted them, though the job's status may not have them.
+    double counted_before = 0;
   };
   void finish(const api::TrainingJob& job, const api::JobStatus& status) MUSTER_REQUIRES(mutex_);
   void close(const Entry& entry, double elapsed, const std::string& state) MUSTER_REQUIRES(mutex_);
+  void charge(Entry& entry, const TimeSpent& before) MUSTER_REQUIRES(mutex_);
+  static plan::Usage pending(const Entry& entry, double elapsed);
   void keep_finished(const std::string& key) MUSTER_REQUIRES(mutex_);
-  static Entry begin(const api::TrainingJob& job, api::Time now, Moment ticks);
+  Entry begin(const api::TrainingJob& job, api::Time now, Moment ticks) MUSTER_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   std::map<std::string, Entry> jobs_ MUSTER_GUARDED_BY(mutex_);
   std::deque<std::string> finished_ MUSTER_GUARDED_BY(mutex_);  // keys, the oldest first
   std::optional<api::Time> begin_ MUSTER_GUARDED_BY(mutex_);
+  std::optional<api::Time> looked_until_ MUSTER_GUARDED_BY(mutex_);
   plan::UsageByNamespace by_namespace_ MUSTER_GUARDED_BY(mutex_);
 };
 

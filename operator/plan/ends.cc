@@ -101,13 +101,20 @@ void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdic
   draft.warn(reason, message);
 }
 
+// Returns why the replica is restarted, as the numbers of restarts name it.
+std::string counted_reason(const Verdict& verdict, const ObservedReplica& replica) {
+  const bool is_general = verdict.reason == "ReplicaFailed";
+  return is_general && replica.reason == "OOMKilled" ? replica.reason : reason_of(verdict);
+}
+
 void judge_failure(Draft& draft, const ObservedReplica& replica) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
   const Verdict verdict = judge(draft.job, replica);
   const std::string end = describe_end(draft.job, replica);
   if (verdict.action == FailureAction::fail_job) {
     give_up(draft, record, verdict.reason, end);
-  } else if (verdict.counts && !count_failure(draft, record, &replica, reason_of(verdict))) {
+  } else if (verdict.counts &&
+             !count_failure(draft, record, &replica, counted_reason(verdict, replica))) {
     give_up(draft, record, "BackoffLimitExceeded", limit_used_up(draft, end));
   } else {
     restart(draft, replica, verdict, end);

@@ -32,6 +32,13 @@ bool holds_the_group_up(TimeUse use) {
          use == TimeUse::lost;
 }
 
+// Whether the leading replica waits for others in this use, if it has made so many steps meanwhile.
+// One that makes steps does not wait for a replica that is missing, such as an evaluator.
+bool waits_for_others(TimeUse use, int64_t steps) {
+  return use == TimeUse::joining ||
+         (steps <= 0 && (use == TimeUse::communication || use == TimeUse::slowest));
+}
+
 void move(TimeSpent& spent, TimeUse from, TimeUse to, double share) {
   const double moved = spent[from] * share;
   spent[from] -= moved;
@@ -39,6 +46,10 @@ void move(TimeSpent& spent, TimeUse from, TimeUse to, double share) {
 }
 
 }  // namespace
+
+bool ProcessLedger::counts() const {
+  return final || age < kSilence;
+}
 
 std::optional<ProcessLedger> ProcessLedger::of(const Json& answer) {
   constexpr size_t kLongestName = 64;
@@ -56,9 +67,11 @@ std::optional<ProcessLedger> ProcessLedger::of(const Json& answer) {
   return ledger;
 }
 
-JobLedger::JobLedger(const Json& goodput)
+JobLedger::JobLedger(const Json& goodput, double looked)
     : spent_(TimeSpent::of(member(goodput, "seconds"))),
       use_(TimeUse::unknown),
+      looked_(std::max(0.0, looked)),
+      use_in_status_(time_use_of(string_or(goodput, "use", "")).value_or(TimeUse::unknown)),
       process_(string_or(goodput, "process", "")),
       of_process_(TimeSpent::of(member(goodput, "processSeconds"))),
       step_(integer_or(goodput, "step", 0)),
@@ -66,10 +79,17 @@ JobLedger::JobLedger(const Json& goodput)
 
 void JobLedger::advance(double elapsed, TimeUse use, const std::optional<ProcessLedger>& leader) {
   pending_ += std::max(0.0, elapsed);
-  if (leader && (leader->final || leader->age < kSilence)) return take(use, *leader);
+  if (leader && leader->counts()) return take(use, *leader);
   if (awaits_answer(elapsed)) return;
-  spent_[use_] += std::exchange(pending_, 0);
+  charge(use_, std::exchange(pending_, 0));
   use_ = use;
+}
+
+void JobLedger::charge(TimeUse use, double seconds) {
+  const double seen = use == TimeUse::unknown ? std::min(seconds, looked_) : 0;
+  looked_ -= seen;
+  spent_[use_in_status_] += seen;
+  spent_[use] += seconds - seen;
 }
 
 // The first time that passes is that in which nobody looked.
@@ -89,21 +109,23 @@ void JobLedger::take(TimeUse use, const ProcessLedger& leader) {
   spent_ += judged(fresh * share, use, leader);
   // Between the last answer of a process and the beginning of the next one, a process was lost.
   const TimeUse rest = is_new && is_told_by_process(use_) ? TimeUse::lost : use_;
-  spent_[rest] += std::max(0.0, covered - told * share);
+  charge(rest, std::max(0.0, covered - told * share));
   pending_ -= covered;
   process_ = leader.process;
   of_process_ = leader.spent;
   const bool stands = leader.stalled && leader.step <= step_;
   use_ = leader.final ? use : stands ? *leader.stalled : leader.use;
-  if (use_ == TimeUse::joining && holds_the_group_up(use)) use_ = use;
+  if (holds_the_group_up(use) && waits_for_others(use_, leader.step - step_)) use_ = use;
+  looked_ = 0;
   step_ = leader.step;
   highest_step_ = std::max(highest_step_, step_);
 }
 
 // Names what a process cannot know of its own time.
 TimeSpent JobLedger::judged(TimeSpent fresh, TimeUse use, const ProcessLedger& leader) {
-  if (holds_the_group_up(use)) move(fresh, TimeUse::joining, use, 1);
   const int64_t made = leader.step - step_;
+  for (const TimeUse part : {TimeUse::joining, TimeUse::communication, TimeUse::slowest})
+    if (holds_the_group_up(use) && waits_for_others(part, made)) move(fresh, part, use, 1);
   const int64_t again = std::min(leader.step, highest_step_) - step_;
   const double lost_before =
       made > 0 ? std::clamp(static_cast<double>(again) / static_cast<double>(made), 0.0, 1.0) : 0;
@@ -130,9 +152,9 @@ std::optional<double> share_of_steps(const TimeSpent& spent) {
 }
 
 TimeSpent JobLedger::spent_after(double elapsed) const {
-  TimeSpent all = spent_;
-  all[use_] += pending_ + std::max(0.0, elapsed);
-  return all;
+  JobLedger later = *this;
+  later.charge(use_, pending_ + std::max(0.0, elapsed));
+  return later.spent_;
 }
 
 Json JobLedger::json(api::Time now) const {

@@ -20,6 +20,8 @@ struct ProcessLedger {
   bool final = false;                // the process has ended after this answer
   bool operator==(const ProcessLedger&) const = default;
 
+  // Whether it counts; otherwise it is too old, and the process is silent.
+  bool counts() const;
   // Returns nothing if the answer has no ledger, as that of a user's own image.
   static std::optional<ProcessLedger> of(const Json& answer);
 };
@@ -30,9 +32,11 @@ struct ProcessLedger {
 class JobLedger {
  public:
   JobLedger() = default;
-  // Continues status.goodput. Until the next advance() no operator has looked at the job: if the
-  // process that told last lives on, its next answer says what that time was spent on.
-  explicit JobLedger(const Json& goodput);
+  // Continues status.goodput. What was until the next advance() is not known: if the process that
+  // told last lives on, its next answer says what that time was spent on. Otherwise another
+  // operator has looked at the job for `looked` seconds more, in which nothing changed that would
+  // have made it write the status: they go on as the status says.
+  explicit JobLedger(const Json& goodput, double looked = 0);
 
   // `elapsed` seconds have passed since the last call or, before the first, since the job's
   // creation. `use` is what the job's time is spent on from now on as the cluster sees it, for as
@@ -48,12 +52,16 @@ class JobLedger {
 
  private:
   bool awaits_answer(double elapsed);
+  void charge(TimeUse use, double seconds);
   void take(TimeUse use, const ProcessLedger& leader);
   TimeSpent judged(TimeSpent fresh, TimeUse use, const ProcessLedger& leader);
 
   TimeSpent spent_;
   TimeUse use_ = TimeUse::starting;
   double pending_ = 0;  // seconds that are not in spent_ yet
+  // Of the seconds in which this operator did not look, so many went on as the status said.
+  double looked_ = 0;
+  TimeUse use_in_status_ = TimeUse::unknown;
   // While an answer is awaited after another operator: for how many seconds.
   std::optional<double> awaited_;
   std::string process_;

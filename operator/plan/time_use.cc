@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operator/api/overview.h"
+
 namespace muster::plan {
 namespace {
 
@@ -17,13 +19,16 @@ TimeUse obstacle_of(const ObservedReplica& replica) {
 // order of the enum is the order in which a replica comes to run: the first obstacle counts.
 TimeUse use_of_replicas(const Draft& draft) {
   TimeUse use = TimeUse::computing;
-  bool lost = draft.status.is_true("Restarting");
+  bool lost = draft.status.is_true("Restarting") || api::has_lost_replicas(draft.status);
+  // While it is not known whether the cluster takes pods of the job, it takes none.
+  const TimeUse missing =
+      draft.status.is_true("Accepted") ? TimeUse::starting : TimeUse::unschedulable;
   for (const api::ReplicaRecord& record : draft.status.records) {
     if (record.index >= draft.desired(record.role) || record.succeeded || record.failed) continue;
     const ObservedReplica* replica = draft.current(record.role, record.index);
     if (replica && replica->ready) continue;
     lost = lost || record.restarts > 0 || record.restarts_in_place > 0;
-    use = std::min(use, replica ? obstacle_of(*replica) : TimeUse::starting);
+    use = std::min(use, replica ? obstacle_of(*replica) : missing);
   }
   const bool is_being_placed = use == TimeUse::queued || use == TimeUse::unschedulable;
   return lost && use != TimeUse::computing && !is_being_placed ? TimeUse::lost : use;

@@ -21,10 +21,14 @@ double seconds(api::Time from, api::Time to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Whether the last operator that has looked at the job saw it wait without its GPUs.
+// Returns what the last operator that has looked at the job saw.
+TimeUse last_use(const api::TrainingJob& job) {
+  return time_use_of(string_or(job.status.goodput, "use", "")).value_or(TimeUse::unknown);
+}
+
+// Whether that one saw it wait without its GPUs.
 bool has_waited(const api::TrainingJob& job) {
-  const auto use = time_use_of(string_or(job.status.goodput, "use", ""));
-  return use == TimeUse::queued || use == TimeUse::suspended;
+  return last_use(job) == TimeUse::queued || last_use(job) == TimeUse::suspended;
 }
 
 bool is_month(const std::string& text) {
@@ -94,14 +98,16 @@ int gpus_of(const api::TrainingJob& job) {
 }
 
 void count_gap(UsageByNamespace& usage, const api::TrainingJob& job, api::Time since,
-               api::Time until) {
+               api::Time until, std::optional<api::Time> looked_until) {
   if (job.managed_by != api::kManagedByMuster) return;
   const std::optional<api::Time>& end = job.status.completion_time;
   const api::Time from = std::max(job.created.value_or(until), since);
   const api::Time to = std::min(end.value_or(until), until);
   if (to > from) {
+    const api::Time seen = end ? from : std::clamp(looked_until.value_or(from), from, to);
     TimeSpent gap;
-    gap[TimeUse::unknown] = seconds(from, to);
+    gap[last_use(job)] += seconds(from, seen);
+    gap[TimeUse::unknown] += seconds(seen, to);
     usage[job.name_space].charge(gap, has_waited(job) ? 0 : gpus_of(job));
   }
   if (end && *end > since && *end <= until) ++usage[job.name_space].ended[end_state(job.status)];

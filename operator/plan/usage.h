@@ -36,10 +36,12 @@ std::string end_state(const api::JobStatus& status);
 // Returns the GPUs that all replicas of a job want together.
 int gpus_of(const api::TrainingJob& job);
 
-// Adds what the job has used from `since` to `until`, a time in which no operator has counted: its
-// seconds are of unknown use. Counts the job's end if that was within this time.
+// Adds what the job has used from `since` to `until`, a time that no operator has written down: its
+// seconds are of unknown use; but for those before `looked_until`, in which an operator has looked
+// at a job that has not ended: they went on as its status says. Counts the job's end if that was
+// within this time.
 void count_gap(UsageByNamespace& usage, const api::TrainingJob& job, api::Time since,
-               api::Time until);
+               api::Time until, std::optional<api::Time> looked_until = {});
 
 // Returns "2026-11".
 std::string month_of(api::Time time);

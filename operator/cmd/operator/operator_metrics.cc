@@ -82,6 +82,8 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
                             "Time from a job's creation to its first step, as progress shows it",
                             {}, kLong)),
       leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})),
+      transitions_(gauges(registry, "muster_operator_lease_transitions",
+                          "How often the Lease has got another holder")),
       ready_(gauges(registry, "muster_operator_ready",
                     "1 once this process has seen all jobs, pods and services")
                  .Add({})),

@@ -34,6 +34,8 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   // Shows the version of the CustomResourceDefinition; "": it is not known. Called by one thread.
   void set_definition(const std::string& version);
   void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
+  // Shows how often the Lease has got another holder until this process got it.
+  void set_lease_transitions(int times) { transitions_.Add({}).Set(times); }
   // Sets the metrics that show the current state (not counts of events). Call this before the
   // registry is read.
   void update(int waiting_jobs, bool ready);
@@ -58,6 +60,7 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   std::map<kube::TfJobReconciler::Count, prometheus::Family<prometheus::Counter>*> tfjobs_;
   prometheus::Histogram& first_step_;
   prometheus::Gauge& leading_;
+  prometheus::Family<prometheus::Gauge>& transitions_;  // only a leader's has a value
   prometheus::Gauge& ready_;
   prometheus::Family<prometheus::Gauge>& definition_;
   Mutex mutex_;

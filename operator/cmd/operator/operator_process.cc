@@ -175,9 +175,11 @@ std::string OperatorProcess::metrics_text() {
   for (const auto& families : {registry_.Collect(), process_metrics(), build})
     prometheus::TextSerializer().Serialize(out, families);
   // Only of the leader, so that sums over all operators count each job once.
-  if (acts_)
+  if (acts_) {
+    controller_.ledgers().count_until(cluster_.now(), Clock::now());
     write_job_metrics(out, cluster_.job_states(), controller_.ledgers(), tfjobs_.refused(),
                       cluster_.now());
+  }
   return std::move(out).str();
 }
 
@@ -202,12 +204,15 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
 void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
   const api::Time begin = cluster_.now();
-  controller_.ledgers().count_from(begin);
+  const std::optional<kube::LeaseRecord> taken = election_.taken();
+  const auto looked_until = taken ? std::optional(taken->renewed) : std::nullopt;
+  controller_.ledgers().count_from(begin, looked_until);
+  if (options_.elects_leader) metrics_.set_lease_transitions(taken ? taken->transitions + 1 : 0);
   usage_.emplace(transport_, environment().leads,
                  kube::ObjectName{options_.lease.name_space, options_.usage_name}, cluster_.jobs(),
                  kube::UsageRecord::Counting{
                      begin, [this] { return controller_.ledgers().by_namespace(Clock::now()); },
-                     [this] { return cluster_.now(); }});
+                     [this] { return cluster_.now(); }, looked_until});
   acts_ = true;
   // Finished jobs need little work, and there may be very many of them: the other jobs go first.
   api::Time turn = cluster_.now();

@@ -126,6 +126,10 @@ void LeaderElection::write(LeaseAction action) {
   const Json body = to_json(next_record(seen_, action, settings_, api::wall_time()), settings_);
   const Answer written = action == LeaseAction::create ? client_.create(leases(), body)
                                                        : client_.update(leases(), body);
+  if (action == LeaseAction::take) {
+    const MutexLock lock(mutex_);
+    taken_ = seen_.record;
+  }
   see(to_lease_record(written.json()));
   fresh_ = true;
   leads_until_ = (began + std::chrono::duration_cast<BootTime>(settings_.renew_within)).count();
@@ -157,6 +161,11 @@ void LeaderElection::give_up() {
 std::string LeaderElection::leader() const {
   const MutexLock lock(mutex_);
   return leader_;
+}
+
+std::optional<LeaseRecord> LeaderElection::taken() const {
+  const MutexLock lock(mutex_);
+  return taken_;
 }
 
 }  // namespace muster::kube

@@ -41,8 +41,8 @@ struct LeaseSettings {
 };
 
 // The record as it was last read, and when this process first saw it in this state. Expiry is
-// counted from `since` by this machine's clock. The times in the record come from another clock and
-// are never compared.
+// counted from `since` by this machine's clock. The times in the record come from another clock:
+// no decision follows from them.
 struct SeenLease {
   std::optional<LeaseRecord> record;  // nothing: no such object
   BootTime since{};
@@ -79,6 +79,9 @@ class LeaderElection {
   bool leads() const { return clock_() < BootTime(leads_until_); }
   // Returns the leader as far as it is known; empty: none.
   std::string leader() const;
+  // Returns the record, as its last leader left it, that this process took over when it began to
+  // lead; nothing: it created the lease, or has not led.
+  std::optional<LeaseRecord> taken() const;
 
  private:
   void step();
@@ -99,6 +102,7 @@ class LeaderElection {
   std::atomic<BootTime::rep> leads_until_{0};
   mutable Mutex mutex_;
   std::string leader_ MUSTER_GUARDED_BY(mutex_);
+  std::optional<LeaseRecord> taken_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -43,8 +43,10 @@ void note_waiting(JobView& view, api::Time created, const api::JobStatus& status
   if (state != "Pending" && state != "Restarting" && state != "Recovering") return;
   const api::Condition* running = status.find("Running");
   if (running != nullptr && running->reason == "QuotaExceeded") return waits("Running", "");
+  const api::Condition* accepted = status.find("Accepted");
+  if (accepted != nullptr && !accepted->status) return waits("Accepted", "NotChecked");
   const std::string reason = reason_in(status.cause);
-  waits("Running", reason.empty() ? "Starting" : reason);
+  waits("Running", !reason.empty() ? reason : state == "Pending" ? "Starting" : state);
 }
 
 void note_replicas(JobView& view, const api::JobStatus& status) {

@@ -21,9 +21,10 @@ struct JobView {
   std::string name_space, name;
   std::string state;  // api::state_word()
   // Why a job that wants to train does not, as one CamelCase word, and since when: the reason of
-  // its queue or its refusal, QuotaExceeded, StorageHangs, ReplicaHangs, or what the cluster says
-  // of the first replica that is not ready, such as Unschedulable or ImagePullBackOff; Starting
-  // where nothing is known. Empty: it trains, has ended, or was suspended by its user.
+  // its queue or its refusal, NotChecked, QuotaExceeded, StorageHangs, ReplicaHangs, or what the
+  // cluster says of the first replica that is not ready, such as Unschedulable or ImagePullBackOff.
+  // Where nothing more is known: Starting before it has run, then Restarting or Recovering. Empty:
+  // it trains, has ended, or was suspended by its user.
   std::string cause;
   api::Time waits_since{};
   std::map<api::Role, Replicas> replicas;

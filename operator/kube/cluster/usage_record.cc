@@ -73,7 +73,7 @@ plan::UsageByNamespace UsageRecord::news(const plan::UsageTotals& totals,
     if (!object) continue;
     try {
       const api::TrainingJob job = api::to_training_job(object->json());
-      plan::count_gap(news, job, *totals.until, counting_.begin);
+      plan::count_gap(news, job, *totals.until, counting_.begin, counting_.looked_until);
     } catch (const Json::exception&) {
       // The schema of the CRD does not allow this, and such a job does not run.
     }

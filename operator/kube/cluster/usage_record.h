@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@ class UsageRecord {
     api::Time begin;                               // since when this process counts
     std::function<plan::UsageByNamespace()> used;  // what jobs have used from then until now
     std::function<api::Time()> now;
+    std::optional<api::Time> looked_until = {};  // until when the leader before has looked at jobs
   };
   // `transport` and `jobs`, which has all jobs, must outlive this object. Only while `leads` says
   // so, something is written.

@@ -16,6 +16,7 @@ SCRIPT = ROOT / "deploy/monitoring/fleet_questions.py"
 ANSWERS = {
     "muster_jobs": [({"namespace": "lab"}, 2), ({"namespace": "team-a"}, 30)],
     "muster_job_waiting_seconds": [({"namespace": "lab", "trainingjob": "waits", "cause": "Unschedulable"}, 5400)],
+    "muster_job_time_seconds_total": [({"namespace": "lab", "trainingjob": "mnist", "use": "lost"}, 0.91)],
     "muster_job_restarts_by_reason": [
         ({"namespace": "lab", "trainingjob": "mnist", "role": "worker", "reason": "Evicted"}, 2)],
     "muster_trainer_gpu_utilization": [
@@ -68,15 +69,17 @@ class FleetQuestions(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertFalse([query for query in asked if "$" in query])
         self.assertTrue([query for query in asked if '{namespace=~"lab|team-.*"' in query and "[30m]" in query])
-        self.assertEqual(len(asked), 12)
+        self.assertEqual(len(asked), 13)
         answers = {block.split("\n")[0]: block.split("\n")[1:] for block in result.stdout.strip().split("\n\n")}
-        self.assertEqual(len(answers), 11)
+        self.assertEqual(len(answers), 12)
         self.assertEqual(answers["Which teams have jobs that have not ended, and how many?"],
-                         ["  Namespace  Value", "  team-a     30", "  lab        2"])
+                         ["  Namespace  Jobs", "  team-a     30", "  lab        2"])
         self.assertEqual(answers["Which jobs wait, for what, and since when?"],
                          ["  Namespace  Job    Cause          Since", "  lab        waits  Unschedulable  1.5 h"])
         self.assertEqual(answers["Which share of its time does each team train?"],
-                         ["  Namespace  Value", "  lab        93.4%", "  team-a     unknown"])
+                         ["  Namespace  Share", "  lab        93.4%", "  team-a     unknown"])
+        self.assertEqual(answers["Which jobs are slow, and what do they do instead of computing?"],
+                         ["  Namespace  Job    Use   Share of its time", "  lab        mnist  lost  91.0%"])
         self.assertEqual(answers["Who is restarted, how often, and why?"][1], "  lab        mnist  worker  Evicted  2")
         self.assertEqual(answers["Which GPUs are idle although their job trains?"][1],
                          "  lab        mnist  chief  0      1    2.0%")

@@ -83,6 +83,71 @@ TEST_F(LedgersTest, AnotherOperatorKeepsWhatWasCountedAndDoesNotKnowTheGap) {
   EXPECT_EQ(spent().total(), 25);
 }
 
+TEST_F(LedgersTest, AnotherOperatorKnowsWhatTheOneBeforeLookedAt) {
+  look(3s, TimeUse::queued);
+  look(10s, TimeUse::computing);
+  look(3600s, TimeUse::computing, /*writes=*/false);
+  const api::Time looked_until = now_;
+  another_operator();
+  ledgers_->count_from(now_ + 12s, looked_until);
+  look(20s, TimeUse::computing);
+  EXPECT_EQ(spent()[TimeUse::computing], 3600);
+  EXPECT_EQ(spent()[TimeUse::unknown], 20);
+  EXPECT_DOUBLE_EQ(used().spent.total(), 8) << "the leader before has counted the rest";
+}
+
+TEST_F(LedgersTest, SumsDoNotGetTwiceWhatAProcessTellsLater) {
+  look(3s, TimeUse::starting);
+  plan::ProcessLedger chief;
+  chief.process = "a";
+  chief.use = TimeUse::computing;
+  chief.spent[TimeUse::computing] = 10;
+  observed_.ledger = chief;
+  look(10s, TimeUse::starting);
+  observed_.ledger.reset();
+  another_operator();
+  ledgers_->count_from(now_ + 60s, now_ + 50s);
+  look(61s, TimeUse::starting, /*writes=*/false);
+  chief.spent[TimeUse::computing] = 72;
+  observed_.ledger = chief;
+  look(1s, TimeUse::starting);
+  EXPECT_EQ(spent()[TimeUse::computing], 72);
+  EXPECT_DOUBLE_EQ(used().spent.total(), 2);
+}
+
+TEST_F(LedgersTest, CountAJobThatIsNotLookedAtBecauseNothingChanges) {
+  look(3s, TimeUse::queued);
+  look(10s, TimeUse::computing);
+  for (int i = 0; i < 6; ++i) {
+    now_ += 10s;
+    ticks_ += 10s;
+    ledgers_->count_until(now_, ticks_);
+    ledgers_->each([&](const Ledgers::Job& job) {
+      EXPECT_EQ(job.ledger.spent()[TimeUse::computing], 10 * (i + 1));
+    });
+    EXPECT_EQ(ledgers_->by_namespace().at("lab").spent[TimeUse::computing], 10 * (i + 1));
+  }
+  look(5s, TimeUse::computing);
+  EXPECT_EQ(spent()[TimeUse::computing], 65);
+  EXPECT_EQ(spent().total(), 78);
+}
+
+TEST_F(LedgersTest, DoNotCountAheadOfAProcessThatTells) {
+  look(3s, TimeUse::starting);
+  plan::ProcessLedger chief;
+  chief.process = "a";
+  chief.use = TimeUse::communication;
+  chief.spent[TimeUse::communication] = 10;
+  observed_.ledger = chief;
+  look(10s, TimeUse::starting);
+  ledgers_->count_until(now_ + 10s, ticks_ + 10s);
+  chief.spent[TimeUse::computing] = 10;
+  observed_.ledger = chief;
+  look(10s, TimeUse::starting);
+  EXPECT_EQ(spent()[TimeUse::communication], 10);
+  EXPECT_EQ(spent()[TimeUse::computing], 10);
+}
+
 TEST_F(LedgersTest, AWallClockThatJumpsChangesNothing) {
   look(1s, TimeUse::queued);
   jump_ = 3600s;

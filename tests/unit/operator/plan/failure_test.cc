@@ -268,6 +268,16 @@ TEST(Failure, CrashIsRestartedAtOnceWithTheNextAttemptAndCounted) {
   EXPECT_TRUE(scene.has("Running"));
 }
 
+TEST(Failure, WhoWasKilledForMemoryIsCountedSo) {
+  Scene scene(full_job());
+  scene.start();
+  scene.fail(Role::worker, 1, 137, "OOMKilled");
+  scene.step();
+  const std::map<std::string, int> reasons = {{"OOMKilled", 1}};
+  EXPECT_EQ(scene.job.status.restart_reasons[Role::worker], reasons);
+  EXPECT_EQ(scene.condition("Restarting").reason, "ReplicaFailed");
+}
+
 TEST(Failure, WhoHasLostAGpuPrefersOtherNodes) {
   Scene scene(full_job());
   scene.start();

@@ -123,6 +123,23 @@ TEST(JobLedger, WhatHoldsTheGroupUpHasItsName) {
   EXPECT_EQ(ledger.spent()[TimeUse::joining], 5);
 }
 
+TEST(JobLedger, AStepThatWaitsForALostReplicaIsLost) {
+  for (const TimeUse part : {TimeUse::communication, TimeUse::slowest}) {
+    JobLedger ledger;
+    Process chief("a");
+    chief.spends(part, 5, 10);
+    ledger.advance(5, TimeUse::lost, chief.answer());
+    EXPECT_EQ(ledger.spent()[part], 5) << "the chief makes steps: it misses nobody";
+    chief.spends(part, 60);
+    ledger.advance(60, TimeUse::lost, chief.answer());
+    EXPECT_EQ(ledger.spent()[TimeUse::lost], 60) << name_of(part);
+    EXPECT_EQ(ledger.use(), TimeUse::lost);
+    chief.spends(part, 5);
+    ledger.advance(5, TimeUse::starting, chief.answer());
+    EXPECT_EQ(ledger.spent()[part], 5 + 5) << "all replicas are ready: a step takes long";
+  }
+}
+
 TEST(JobLedger, WorkThatStandsStillHangs) {
   for (const TimeUse why : {TimeUse::hanging, TimeUse::storage}) {
     JobLedger ledger;
@@ -189,6 +206,20 @@ TEST(JobLedger, AnotherOperatorGoesOnFromTheStatus) {
   fourth.advance(5, TimeUse::lost, {});
   EXPECT_EQ(fourth.spent()[TimeUse::unknown], 10 + 30 + 20);
   EXPECT_EQ(fourth.spent()[TimeUse::lost], 5);
+}
+
+TEST(JobLedger, WhatAnotherOperatorLookedAtWentOnAsTheStatusSays) {
+  JobLedger first;
+  first.advance(5, TimeUse::pulling, {});
+  first.advance(5, TimeUse::computing, {});
+  JobLedger second(first.json({}), 3600);
+  EXPECT_EQ(second.spent_after(3610)[TimeUse::computing], 3600);
+  second.advance(3610, TimeUse::computing, {});
+  EXPECT_EQ(second.spent()[TimeUse::computing], 3600);
+  EXPECT_EQ(second.spent()[TimeUse::unknown], 10);
+  second.advance(7, TimeUse::computing, {});
+  EXPECT_EQ(second.spent()[TimeUse::computing], 3607);
+  EXPECT_EQ(second.spent()[TimeUse::pulling], 5);
 }
 
 TEST(JobLedger, TellsTheShareOfStepsThatCount) {

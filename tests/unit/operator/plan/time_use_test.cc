@@ -69,6 +69,21 @@ TEST(UseOfTime, AQueueAQuotaAndASuspensionHaveTheirNames) {
   EXPECT_EQ(use_of(scene), TimeUse::suspended);
 }
 
+TEST(UseOfTime, AReplicaThatHasTrainedAndIsNotReadyIsLost) {
+  Scene scene(make_job().chief().workers(1));
+  scene.start();
+  scene.job.status.progress = {{"step", 28}};
+  EXPECT_EQ(use_of(scene), TimeUse::starting);
+  scene.replica(Role::worker).ready = false;
+  EXPECT_EQ(use_of(scene), TimeUse::lost);
+}
+
+TEST(UseOfTime, PodsThatCannotBeMadeAreNotPlaced) {
+  Scene scene(make_job().chief());
+  scene.view.unchecked = "error looking up service account lab/nobody";
+  EXPECT_EQ(use_of(scene), TimeUse::unschedulable);
+}
+
 TEST(UseOfTime, WhatTheClusterDoesNotTakeIsNotPlaced) {
   Scene scene(make_job().chief());
   scene.view.invalid_template = "spec.containers: Required value";

@@ -70,6 +70,17 @@ TEST(Usage, AGapIsOfUnknownUseFromTheCreationToTheEnd) {
   EXPECT_EQ(gap.at("lab").gpu_seconds, before.at("lab").gpu_seconds);
 }
 
+TEST(Usage, InAGapAJobWentOnAsItsStatusSaysWhileALeaderLooked) {
+  UsageByNamespace gap;
+  api::TrainingJob running = job();
+  running.status.goodput = {{"use", "computing"}};
+  count_gap(gap, running, at("2026-11-01T10:00:00Z"), at("2026-11-01T10:00:30Z"),
+            at("2026-11-01T10:00:20Z"));
+  EXPECT_EQ(gap.at("lab").spent[TimeUse::computing], 20);
+  EXPECT_EQ(gap.at("lab").spent[TimeUse::unknown], 10);
+  EXPECT_EQ(gap.at("lab").gpu_seconds, used(TimeUse::unknown, 30, 6).gpu_seconds);
+}
+
 TEST(UsageTotals, AreReadAsTheyWereWritten) {
   UsageTotals totals;
   Usage usage = used(TimeUse::computing, 12.5, 2);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/documents/json.h"
+#include "operator/api/status.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 
 namespace muster::kube {
@@ -83,6 +84,7 @@ class LeaseServer {
     return answer(200, lease_.dump());
   }
   std::string holder() const { return string_or(member(lease_, "spec"), "holderIdentity", ""); }
+  std::string renewed() const { return string_or(member(lease_, "spec"), "renewTime", ""); }
 
   bool down = false;
   int writes = 0;
@@ -127,6 +129,7 @@ class LeaderElectionTest : public ::testing::Test {
   }
   bool leads() const { return elections_.back()->leads(); }
   std::string leader() const { return elections_.back()->leader(); }
+  std::optional<LeaseRecord> taken() const { return elections_.back()->taken(); }
 
   LeaseServer server_;
   BootTime now_ = 1000s;
@@ -151,6 +154,18 @@ TEST_F(LeaderElectionTest, TheNextOneNeedNotWaitForALeaseGivenUp) {
   run("a", {});
   run("b", {[&] { EXPECT_TRUE(leads()); }});
   EXPECT_THAT(told_, ElementsAre("a leads", "a does not", "b leads", "b does not"));
+}
+
+TEST_F(LeaderElectionTest, KnowsWhenTheLeaderBeforeRenewedLast) {
+  run("a", {[&] { EXPECT_FALSE(taken()); }});
+  const std::string given_up = server_.renewed();
+  const auto look = [&] {
+    ASSERT_TRUE(taken());
+    EXPECT_EQ(taken()->renewed, api::parse_time(given_up));
+    EXPECT_EQ(taken()->transitions, 0);
+  };
+  run("b", {look, look});
+  run("c", {[&] { EXPECT_EQ(taken()->transitions, 1); }});
 }
 
 TEST_F(LeaderElectionTest, WaitsWhileAnotherRenewsAndTakesOverWhenItNoLongerDoes) {

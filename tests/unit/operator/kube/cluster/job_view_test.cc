@@ -53,13 +53,19 @@ TEST(JobView, SaysWhatAJobWaitsForAndSinceWhen) {
            Case{status_with_all({not_ready}, "something else: is wrong here"), "Pending",
                 "Starting"},
            Case{status_with_all({not_ready, condition_with("Restarting", true, "ReplicaFailed")}),
-                "Restarting", "Starting"},
+                "Restarting", "Restarting"},
+           Case{status_with_all({not_ready, condition_with("Accepted", false, "Unknown")},
+                                "error looking up service account"),
+                "Pending", "NotChecked"},
        }) {
     const JobView found = shown_job(one.status);
     EXPECT_EQ(found.state, one.state);
     EXPECT_EQ(found.cause, one.cause);
     EXPECT_EQ(found.waits_since, kChangedAt) << one.cause;
   }
+  api::JobStatus lost = status_with_all({not_ready});
+  lost.progress = {{"step", 28}};
+  EXPECT_EQ(shown_job(lost).cause, "Recovering");
   EXPECT_EQ(shown_job({}).cause, "Starting");
   EXPECT_EQ(shown_job({}).waits_since, kMadeAt);
 }
