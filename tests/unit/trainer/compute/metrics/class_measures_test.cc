@@ -20,7 +20,7 @@ struct Row {
 // Returns the metric of the rows, added in batches of `batch` rows.
 double balanced_accuracy(const std::vector<Row>& rows, size_t batch) {
   const auto accumulator =
-      class_measures().make(build_graph(model(1, {dense("y", 3, Activation::linear)}, 3)));
+      class_measures().make(build_graph(model(1, {dense("y", 3, Activation::linear)}, 3)), {});
   for (size_t begin = 0; begin < rows.size(); begin += batch) {
     std::vector<int32_t> labels;
     std::vector<float> outputs;

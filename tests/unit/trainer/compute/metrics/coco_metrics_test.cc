@@ -47,7 +47,7 @@ class CocoMetricsTest : public testing::Test {
 TEST_F(CocoMetricsTest, HaveThePrecisionOfEachClassThatHasObjects) {
   const size_t anchor = inner_anchor();
   const detection::Box box = detection::box_at(anchors_, anchor);
-  const auto accumulator = coco_metrics().make(*graph_);
+  const auto accumulator = coco_metrics().make(*graph_, {});
   // Class 0 is found where it is; class 2 is taken for class 0; class 1 is nowhere.
   for (const int32_t label : {0, 2}) {
     std::vector<float> target(static_cast<size_t>(model_.label_count));
@@ -71,7 +71,7 @@ TEST_F(CocoMetricsTest, HaveThePrecisionOfEachClassThatHasObjects) {
 }
 
 TEST_F(CocoMetricsTest, LeaveOutWhatThereIsNoObjectFor) {
-  const auto accumulator = coco_metrics().make(*graph_);
+  const auto accumulator = coco_metrics().make(*graph_, {});
   EXPECT_THAT(accumulator->metrics(), testing::IsEmpty());
   std::vector<float> target(static_cast<size_t>(model_.label_count));
   const detection::Object object{{0, 0, 1, 1}, 0, 1, false, 40 * 40};
