@@ -147,10 +147,12 @@ std::vector<prometheus::MetricFamily> process_metrics(
   return std::move(families.all);
 }
 
-double memory_limit_bytes() {
-  std::ifstream file("/sys/fs/cgroup/memory.max");
+double memory_limit_bytes(const std::string& groups) {
+  constexpr double kNone = 1e18;  // version 1 has a number near 2^63 where there is no limit
   double bytes = 0;
-  return file >> bytes ? bytes : std::numeric_limits<double>::infinity();
+  for (const char* file : {"/memory.max", "/memory/memory.limit_in_bytes"})
+    if (std::ifstream(groups + file) >> bytes && bytes < kNone) return bytes;
+  return std::numeric_limits<double>::infinity();
 }
 
 }  // namespace muster

@@ -21,8 +21,8 @@ std::vector<prometheus::MetricFamily> process_metrics(
 prometheus::MetricFamily build_info(const std::string& program, const std::string& version,
                                     const std::map<std::string, std::string>& labels = {});
 
-// Returns the limit of the memory of this process's container, by its control group (version 2);
-// infinity where there is none.
-double memory_limit_bytes();
+// Returns the limit of the memory of this process's container, by its control group (of version 2
+// or 1, mounted at `groups`); infinity where there is none.
+double memory_limit_bytes(const std::string& groups = "/sys/fs/cgroup");
 
 }  // namespace muster

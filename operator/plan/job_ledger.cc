@@ -115,7 +115,8 @@ void JobLedger::take(TimeUse use, const ProcessLedger& leader) {
   of_process_ = leader.spent;
   const bool stands = leader.stalled && leader.step <= step_;
   use_ = leader.final ? use : stands ? *leader.stalled : leader.use;
-  if (holds_the_group_up(use) && waits_for_others(use_, leader.step - step_)) use_ = use;
+  // The next answer says whether it makes steps; a status that is written before has this use.
+  if (holds_the_group_up(use) && waits_for_others(use_, 0)) use_ = use;
   looked_ = 0;
   step_ = leader.step;
   highest_step_ = std::max(highest_step_, step_);

@@ -25,6 +25,8 @@ TimeUse use_of_replicas(const Draft& draft) {
       draft.status.is_true("Accepted") ? TimeUse::starting : TimeUse::unschedulable;
   for (const api::ReplicaRecord& record : draft.status.records) {
     if (record.index >= draft.desired(record.role) || record.succeeded || record.failed) continue;
+    // A training does not wait for its evaluator.
+    if (record.role == Role::evaluator && !draft.job.training.is_null()) continue;
     const ObservedReplica* replica = draft.current(record.role, record.index);
     if (replica && replica->ready) continue;
     lost = lost || record.restarts > 0 || record.restarts_in_place > 0;

@@ -32,7 +32,8 @@ def test_commands_of_runbooks_run(cluster, muster, namespace, storage):
     [chief] = jobs.pods(cluster, namespace, jobs.NAME, "chief")
     here = {"NAMESPACE": namespace, "JOB": jobs.NAME, "POD": chief["metadata"]["name"], "REPLICA": "chief-0",
             "--image=busybox": "--image=localhost/busybox:muster"}
-    environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": f'{TOOLS}:{BINARIES}:{os.environ["PATH"]}'}
+    environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig),
+                   "PATH": f'{TOOLS}:{BINARIES}:{os.environ["PATH"]}'}
     asked, failed = set(commands()), []
     assert len(asked) > 10
     for command in sorted(asked):

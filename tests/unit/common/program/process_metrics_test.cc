@@ -6,7 +6,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <tuple>
 #include <vector>
+
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster {
 namespace {
@@ -38,6 +44,20 @@ TEST(ProcessMetrics, SayWhatTheProcessUses) {
   EXPECT_GE(value_of("process_network_receive_bytes_total"), 0);
   EXPECT_GE(value_of("process_network_transmit_bytes_total"), 0);
   EXPECT_GT(memory_limit_bytes(), memory);
+}
+
+TEST(ProcessMetrics, KnowTheLimitOfMemoryOfBothVersionsOfControlGroups) {
+  const double none = std::numeric_limits<double>::infinity();
+  for (const auto& [file, text, limit] :
+       {std::tuple("memory.max", "536870912", 536870912.0), std::tuple("memory.max", "max", none),
+        std::tuple("memory/memory.limit_in_bytes", "536870912", 536870912.0),
+        std::tuple("memory/memory.limit_in_bytes", "9223372036854771712", none)}) {
+    const test::TemporaryFolder folder;
+    std::filesystem::create_directories((folder.path() / file).parent_path());
+    std::ofstream(folder.path() / file) << text << "\n";
+    EXPECT_EQ(memory_limit_bytes(folder.path()), limit) << file << " " << text;
+  }
+  EXPECT_EQ(memory_limit_bytes("/nowhere"), none);
 }
 
 TEST(ProcessMetrics, CountFilesThatAreOpen) {

@@ -130,6 +130,8 @@ TEST(JobLedger, AStepThatWaitsForALostReplicaIsLost) {
     chief.spends(part, 5, 10);
     ledger.advance(5, TimeUse::lost, chief.answer());
     EXPECT_EQ(ledger.spent()[part], 5) << "the chief makes steps: it misses nobody";
+    EXPECT_EQ(ledger.use(), TimeUse::lost)
+        << "what is written of a job that makes none from now on";
     chief.spends(part, 60);
     ledger.advance(60, TimeUse::lost, chief.answer());
     EXPECT_EQ(ledger.spent()[TimeUse::lost], 60) << name_of(part);

@@ -78,6 +78,14 @@ TEST(UseOfTime, AReplicaThatHasTrainedAndIsNotReadyIsLost) {
   EXPECT_EQ(use_of(scene), TimeUse::lost);
 }
 
+TEST(UseOfTime, ATrainingDoesNotWaitForItsEvaluator) {
+  Scene scene(make_job().chief().evaluator());
+  scene.start();
+  scene.job.status.progress = {{"step", 28}};
+  scene.replica(Role::evaluator).ready = false;
+  EXPECT_EQ(use_of(scene), TimeUse::starting);
+}
+
 TEST(UseOfTime, PodsThatCannotBeMadeAreNotPlaced) {
   Scene scene(make_job().chief());
   scene.view.unchecked = "error looking up service account lab/nobody";
