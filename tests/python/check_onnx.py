@@ -150,8 +150,8 @@ def table_rows():
         "colour": texts("red", "blue", "grün", "rare, \"quoted\"", "other", ""),
         "nothing": texts(""),
         "hashed": texts("a", "b", ""),
-        "y": random.normal(20, 3, ROWS).round(3),
-        "z": np.exp(random.normal(0, 2, ROWS)),
+        "price": random.normal(20, 3, ROWS).round(3),
+        "area": np.exp(random.normal(0, 2, ROWS)),
         "kind": texts("x", "y", "z"),
     }
 
@@ -183,7 +183,7 @@ def check_table(trainer, folder, name, settings, output):
     write_table(job / "rows.csv", columns)
     (job / "training.yaml").write_text(TABLE.format(**settings))
     training = [trainer, "--standalone", job / "training.yaml", "--storage", job]
-    done = subprocess.run(training, check=True, timeout=60, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(training, check=True, timeout=60, cwd=job, capture_output=True, text=True)
     assert "takes the 4 inputs of the column hashed as numbers" in done.stderr, done.stderr
     model = onnxruntime.InferenceSession(job / "model/model.onnx", providers=["CPUExecutionProvider"])
     inputs = {}
@@ -215,12 +215,12 @@ def check_tables(trainer, folder):
     )
     numbers = {"units": 2, "options": "", "loss": "meanSquaredError"}
     for transform in ("standardize", "log"):
-        target = f"{{columns: [y, z], transform: {transform}}}"
+        target = f"{{columns: [price, area], transform: {transform}}}"
         check_table(trainer, folder, transform, {**numbers, "target": target}, "outputs")
     quantiles = {"units": 4, "loss": "quantile", "options": ", lossOptions: {quantiles: [0.1, 0.9]}"}
-    target = "{columns: [y, z], transform: standardize}"
+    target = "{columns: [price, area], transform: standardize}"
     names = check_table(trainer, folder, "quantiles", {**quantiles, "target": target}, "outputs")
-    assert names[1:] == [f"quantile {q} of {t}" for q in (0.1, 0.9) for t in ("y", "z")], names
+    assert names[1:] == [f"quantile {q} of {t}" for q in (0.1, 0.9) for t in ("price", "area")], names
 
 
 def main():
