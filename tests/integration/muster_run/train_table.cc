@@ -180,7 +180,7 @@ spec:
       validation:
         table: {files: waits.csv, ranking: {groupBy: user, at: 5}}
     batchSize: 24
-    epochs: 80
+    epochs: 200
     optimizer: {name: adam, learningRate: 0.02}
   replicaSpecs: {chief: {replicas: 1}, worker: {replicas: 1}, ps: {replicas: 1}}
 )";
@@ -195,8 +195,8 @@ spec:
     EXPECT_NEAR(std::stod(line.substr(2)), 100 * x + 10, 60) << line;
     EXPECT_NEAR(std::stod(line.substr(comma + 1)), 100 * x + 90, 60) << line;
   }
-  const Json evaluated =
-      Json::parse(printed(job, {"evaluate", "--checkpoint", "run", "-o", "json"}));
+  const Json evaluated = Json::parse(
+      printed(job, {"evaluate", "--checkpoint", "run", "--data", "validation", "-o", "json"}));
   EXPECT_GT(evaluated["mae"], 1000) << "in the unit of the data, and of all rows";
   EXPECT_EQ(evaluated["hitRate"], 1);
   printed(job, {"run", "own.yaml", "--directory", "run-2", "--set", "spec.strategy=collective",
