@@ -6,6 +6,7 @@ helm must know the options.
     run_pages.py build/release/bin [-k PAGE]
 """
 
+import json
 import os
 import pathlib
 import re
@@ -88,7 +89,8 @@ class Pages(unittest.TestCase):
     def check_manifest(self, part, form):
         base = yaml.safe_load((ROOT / form["manifest"]).read_text())
         manifest = page_blocks.manifest_with(part, base, form["at"], form["without"])
-        (self.folder / "part.yaml").write_text(yaml.safe_dump(manifest))
+        # As JSON, which quotes each text: PyYAML takes y for a text, kubectl for a truth.
+        (self.folder / "part.yaml").write_text(json.dumps(manifest, default=str))
         code, output = self.bash("muster validate part.yaml")
         self.assertEqual(code, 0, output)
 
