@@ -59,7 +59,8 @@ class JobLedger {
   TimeSpent spent_;
   TimeUse use_ = TimeUse::starting;
   double pending_ = 0;  // seconds that are not in spent_ yet
-  // Of the seconds in which this operator did not look, so many went on as the status said.
+  // So many of the seconds in which this operator did not look had the use that the status says,
+  // because another operator looked.
   double looked_ = 0;
   TimeUse use_in_status_ = TimeUse::unknown;
   // While an answer is awaited after another operator: for how many seconds.

@@ -23,8 +23,8 @@ struct JobView {
   // Why a job that wants to train does not, as one CamelCase word, and since when: the reason of
   // its queue or its refusal, NotChecked, QuotaExceeded, StorageHangs, ReplicaHangs, or what the
   // cluster says of the first replica that is not ready, such as Unschedulable or ImagePullBackOff.
-  // Where nothing more is known: Starting before it has run, then Restarting or Recovering. Empty:
-  // it trains, has ended, or was suspended by its user.
+  // It is Starting, Restarting or Recovering if nothing more is known, and empty if the job trains,
+  // has ended, or was suspended by its user.
   std::string cause;
   api::Time waits_since{};
   std::map<api::Role, Replicas> replicas;

@@ -36,7 +36,7 @@ func register() {
 	runtime.RegisterDataqueryVariant(prometheus.VariantConfig())
 }
 
-// What is wrong with a panel although its fields are known.
+// checkPanel returns what is wrong with a panel whose fields are known.
 func checkPanel(panel *dashboard.Panel) (wrong []string) {
 	if _, known := cog.ConfigForPanelcfgVariant(panel.Type); !known && !unchecked[panel.Type] {
 		wrong = append(wrong, fmt.Sprintf("type: expected a kind that main.go registers, found %q", panel.Type))
@@ -49,7 +49,7 @@ func checkPanel(panel *dashboard.Panel) (wrong []string) {
 	return wrong
 }
 
-// What is wrong with the file, a line for each.
+// check returns what is wrong with the file, one complaint in each element.
 func check(path string) (wrong []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -38,12 +38,20 @@ class LedgersTest : public testing::Test {
     ledgers_->told(job_, plan.status);
     if (plan.status != job_.status) job_.status = plan.status;
   }
+  // The chief tells that it has spent so many seconds in this use, which goes on.
+  void tell(TimeUse use, double seconds) {
+    chief_.process = "a";
+    chief_.use = use;
+    chief_.spent[use] = seconds;
+    observed_.ledger = chief_;
+  }
   // Another process of the operator looks from now on.
   void another_operator() { ledgers_.emplace(); }
   TimeSpent spent() const { return TimeSpent::of(member(job_.status.goodput, "seconds")); }
 
   api::TrainingJob job_;
   plan::Observed observed_;
+  plan::ProcessLedger chief_;
   std::optional<Ledgers> ledgers_{std::in_place};
   api::Time now_{1000s};
   Ledgers::Moment ticks_{50s};
@@ -98,18 +106,13 @@ TEST_F(LedgersTest, AnotherOperatorKnowsWhatTheOneBeforeLookedAt) {
 
 TEST_F(LedgersTest, SumsDoNotGetTwiceWhatAProcessTellsLater) {
   look(3s, TimeUse::starting);
-  plan::ProcessLedger chief;
-  chief.process = "a";
-  chief.use = TimeUse::computing;
-  chief.spent[TimeUse::computing] = 10;
-  observed_.ledger = chief;
+  tell(TimeUse::computing, 10);
   look(10s, TimeUse::starting);
   observed_.ledger.reset();
   another_operator();
   ledgers_->count_from(now_ + 60s, now_ + 50s);
   look(61s, TimeUse::starting, /*writes=*/false);
-  chief.spent[TimeUse::computing] = 72;
-  observed_.ledger = chief;
+  tell(TimeUse::computing, 72);
   look(1s, TimeUse::starting);
   EXPECT_EQ(spent()[TimeUse::computing], 72);
   EXPECT_DOUBLE_EQ(used().spent.total(), 2);
@@ -134,15 +137,11 @@ TEST_F(LedgersTest, CountAJobThatIsNotLookedAtBecauseNothingChanges) {
 
 TEST_F(LedgersTest, DoNotCountAheadOfAProcessThatTells) {
   look(3s, TimeUse::starting);
-  plan::ProcessLedger chief;
-  chief.process = "a";
-  chief.use = TimeUse::communication;
-  chief.spent[TimeUse::communication] = 10;
-  observed_.ledger = chief;
+  tell(TimeUse::communication, 10);
   look(10s, TimeUse::starting);
   ledgers_->count_until(now_ + 10s, ticks_ + 10s);
-  chief.spent[TimeUse::computing] = 10;
-  observed_.ledger = chief;
+  chief_.spent[TimeUse::computing] = 10;
+  observed_.ledger = chief_;
   look(10s, TimeUse::starting);
   EXPECT_EQ(spent()[TimeUse::communication], 10);
   EXPECT_EQ(spent()[TimeUse::computing], 10);
