@@ -57,7 +57,7 @@ std::optional<ProcessLedger> ProcessLedger::of(const Json& answer) {
   ProcessLedger ledger;
   ledger.process = string_or(said, "process", "");
   if (ledger.process.empty() || ledger.process.size() > kLongestName) return std::nullopt;
-  ledger.use = time_use_of(string_or(said, "use", "")).value_or(TimeUse::unknown);
+  ledger.use = use_in(said);
   ledger.spent = TimeSpent::of(member(said, "seconds"));
   ledger.step = std::max<int64_t>(0, integer_or(answer, "step", 0));
   const int64_t here = std::clamp<int64_t>(integer_or(answer, "stepsHere", 0), 0, ledger.step);
@@ -67,11 +67,15 @@ std::optional<ProcessLedger> ProcessLedger::of(const Json& answer) {
   return ledger;
 }
 
+TimeUse use_in(const Json& ledger) {
+  return time_use_of(string_or(ledger, "use", "")).value_or(TimeUse::unknown);
+}
+
 JobLedger::JobLedger(const Json& goodput, double looked)
     : spent_(TimeSpent::of(member(goodput, "seconds"))),
       use_(TimeUse::unknown),
       looked_(std::max(0.0, looked)),
-      use_in_status_(time_use_of(string_or(goodput, "use", "")).value_or(TimeUse::unknown)),
+      use_in_status_(use_in(goodput)),
       process_(string_or(goodput, "process", "")),
       of_process_(TimeSpent::of(member(goodput, "processSeconds"))),
       step_(integer_or(goodput, "step", 0)),

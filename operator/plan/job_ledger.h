@@ -26,6 +26,10 @@ struct ProcessLedger {
   static std::optional<ProcessLedger> of(const Json& answer);
 };
 
+// Returns the use in a ledger's JSON: status.goodput, or what a process tells of itself; unknown if
+// it has none.
+TimeUse use_in(const Json& ledger);
+
 // Counts what each second of a job was spent on, from its creation on. The time between two calls
 // of advance() is split by what the leading replica's process says of it; what is left is spent as
 // the earlier call said. So the sum is the time since the creation, whatever was killed in between.

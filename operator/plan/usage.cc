@@ -10,6 +10,7 @@
 #include "operator/api/overview.h"
 #include "operator/api/status.h"
 #include "operator/api/templates.h"
+#include "operator/plan/job_ledger.h"
 
 namespace muster::plan {
 namespace {
@@ -21,14 +22,10 @@ double seconds(api::Time from, api::Time to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Returns what the last operator that has looked at the job saw.
-TimeUse last_use(const api::TrainingJob& job) {
-  return time_use_of(string_or(job.status.goodput, "use", "")).value_or(TimeUse::unknown);
-}
-
-// Whether that one saw it wait without its GPUs.
+// Whether the last operator that has looked at the job saw it wait without its GPUs.
 bool has_waited(const api::TrainingJob& job) {
-  return last_use(job) == TimeUse::queued || last_use(job) == TimeUse::suspended;
+  const TimeUse use = use_in(job.status.goodput);
+  return use == TimeUse::queued || use == TimeUse::suspended;
 }
 
 bool is_month(const std::string& text) {
@@ -106,7 +103,7 @@ void count_gap(UsageByNamespace& usage, const api::TrainingJob& job, api::Time s
   if (to > from) {
     const api::Time seen = end ? from : std::clamp(looked_until.value_or(from), from, to);
     TimeSpent gap;
-    gap[last_use(job)] += seconds(from, seen);
+    gap[use_in(job.status.goodput)] += seconds(from, seen);
     gap[TimeUse::unknown] += seconds(seen, to);
     usage[job.name_space].charge(gap, has_waited(job) ? 0 : gpus_of(job));
   }
